@@ -1,0 +1,1 @@
+"""Pure judgement: no input, no output, no clock."""

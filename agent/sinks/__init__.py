@@ -1,0 +1,1 @@
+"""Ways of telling people; one per file."""
