@@ -64,7 +64,7 @@ def run(
 ) -> Completed:
     """Run ``argv`` to its end or its deadline, whichever comes first. Never raises OSError.
 
-    ``timeout`` is in seconds. Returns within ``timeout`` + TERM_GRACE + a scheduling delay, with the
+    ``timeout`` is in seconds. Returns within ``timeout`` + two TERM_GRACE, with the
     child reaped and no member of its process group left.
     """
     started = time.monotonic()

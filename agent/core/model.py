@@ -178,7 +178,7 @@ class Assessment(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """What is remembered about one condition between cycles. A value; ``advance`` makes the next."""
+    """What is remembered about one condition between cycles; ``advance`` makes the next."""
 
     condition: str
     #: The level being alerted: OK (nothing), UNKNOWN, WARNING or CRITICAL.
