@@ -7,11 +7,12 @@ ended: SIGTERM first (chronyc leaves its socket file behind when killed outright
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
 import time
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 #: Where helper programs are looked for; a service's own PATH may lack the sbin directories.
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -39,6 +40,17 @@ class Completed(NamedTuple):
     overflowed: bool
     #: The errno of a failed start (ENOENT, EACCES ...), else 0.
     errno: int = 0
+
+
+#: Process groups under way, so that a stopping program leaves nobody behind.
+_live: Set[int] = set()
+
+
+def end_all() -> None:
+    """End every program still running on behalf of other threads; for the way out."""
+    for group in tuple(_live):
+        with contextlib.suppress(OSError):
+            os.killpg(group, signal.SIGKILL)
 
 
 def find_program(name: str, search_path: str = SEARCH_PATH) -> str:
@@ -72,10 +84,12 @@ def run(
     if child.errno:
         return Completed(None, "", os.strerror(child.errno), 0.0, False, False, child.errno)
     timed_out = False
+    _live.add(child.pid)
     try:
         child.talk(started + timeout)
         timed_out = not child.reap(started + timeout)
     finally:
+        _live.discard(child.pid)
         child.end()
     return Completed(
         status=child.status,

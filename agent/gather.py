@@ -1,0 +1,148 @@
+"""Owns taking all readings of one cycle at once: one thread per probe, one deadline for all.
+
+A probe has deadlines of its own; the one here is for the day they do not hold. A thread that is
+stuck is reported as such and left alone: no second one is ever started for the same probe.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Callable, Generic, List, NamedTuple, Optional, Protocol, Tuple, TypeVar
+
+from agent import clock
+from agent.core.model import Miss, Observation, Observations, ServiceState, Verdict
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+#: Seconds a probe may take beyond the time it promised before it is called stuck.
+MARGIN = 0.3
+
+
+class Probe(Protocol[T_co]):
+    """One source of readings: ``read`` returns within ``timeout`` seconds and never raises."""
+
+    @property
+    def source(self) -> str:
+        """The name the reading goes by."""
+
+    @property
+    def timeout(self) -> float:
+        """Seconds ``read`` takes at most."""
+
+    def read(self) -> T_co:
+        """Take one reading, or say why there is none."""
+
+
+def stuck_reading(source: str, seconds: float) -> Observation:
+    """What stands in for a reading that has not come back after ``seconds``."""
+    return Miss(
+        source=source,
+        cause="stuck",
+        what=f"the reading of {source} has not come back for {seconds:.0f} s",
+        advice=("Look for a stuck resolver, mount or device; restart clock-agent if it stays so.",),
+    )
+
+
+def stuck_service(source: str, seconds: float) -> ServiceState:
+    """What stands in for the state of the time service after ``seconds`` without an answer."""
+    return ServiceState(
+        unit="",
+        load_state="",
+        active_state="",
+        sub_state="",
+        unit_file_state="",
+        verdict=Verdict.UNKNOWN,
+        cause="stuck",
+        what=f"the question about the {source} has not come back for {seconds:.0f} s",
+    )
+
+
+class Seat(Generic[T]):
+    """One probe, its thread while it reads, and its newest result."""
+
+    def __init__(self, probe: Probe[T], overdue: Callable[[str, float], T]) -> None:
+        self.timeout = probe.timeout
+        self._probe = probe
+        self._overdue = overdue
+        self._thread: Optional[threading.Thread] = None
+        self._started = 0.0
+        self._cycle = 0
+        self._result: Optional[T] = None
+
+    def start(self, done: Callable[[], None]) -> None:
+        """Begin a reading, unless the one before is still under way. Calls ``done`` at its end."""
+        self._result = None
+        self._cycle += 1
+        if self.busy:
+            return
+        self._started = clock.monotonic()
+        cycle = self._cycle
+
+        def work() -> None:
+            result = self._probe.read()
+            if cycle == self._cycle:  # a reading that comes a cycle late is no reading of this one
+                self._result = result
+            done()
+
+        self._thread = threading.Thread(target=work, name=self._probe.source, daemon=True)
+        self._thread.start()
+
+    @property
+    def busy(self) -> bool:
+        """True while a reading is under way."""
+        return self._result is None and self._thread is not None and self._thread.is_alive()
+
+    def result(self) -> T:
+        """The reading, or what stands in for it."""
+        if self._result is None:
+            return self._overdue(self._probe.source, clock.monotonic() - self._started)
+        return self._result
+
+
+class Probes(NamedTuple):
+    """What a host is asked in one cycle; None where the configuration switches it off."""
+
+    chrony: Optional[Probe[Observation]]
+    service: Optional[Probe[ServiceState]]
+    references: Tuple[Probe[Observation], ...] = ()
+
+
+class Gathering:
+    """The seats of all probes, and the readings of the current cycle."""
+
+    def __init__(self, probes: Probes, done: Callable[[], None]) -> None:
+        self._done = done
+        self._chrony = probes.chrony and Seat(probes.chrony, stuck_reading)
+        self._service = probes.service and Seat(probes.service, stuck_service)
+        self._references = [Seat(probe, stuck_reading) for probe in probes.references]
+        self._boottime = 0.0
+        self._deadline = 0.0
+
+    def start(self) -> None:
+        """Begin one cycle: start every probe that is not stuck in an earlier one."""
+        self._boottime = clock.boottime()
+        longest = max((seat.timeout for seat in self._seats()), default=0.0)
+        self._deadline = clock.monotonic() + longest + MARGIN
+        for seat in self._seats():
+            seat.start(self._done)
+
+    @property
+    def left(self) -> float:
+        """Seconds until the cycle stops waiting: 0 when every probe is back or time is up."""
+        if not any(seat.busy for seat in self._seats()):
+            return 0.0
+        return max(0.0, self._deadline - clock.monotonic())
+
+    def observations(self) -> Observations:
+        """What the cycle saw; a probe that is not back is a miss that says so."""
+        return Observations(
+            chrony=self._chrony and self._chrony.result(),
+            service=self._service and self._service.result(),
+            references=tuple(seat.result() for seat in self._references),
+            boottime=self._boottime,
+        )
+
+    def _seats(self) -> List[Seat]:
+        first = [seat for seat in (self._chrony, self._service) if seat is not None]
+        return [*first, *self._references]
