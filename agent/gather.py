@@ -7,7 +7,7 @@ stuck is reported as such and left alone: no second one is ever started for the 
 from __future__ import annotations
 
 import threading
-from typing import Callable, Generic, List, NamedTuple, Optional, Protocol, Tuple, TypeVar
+from typing import Callable, Generic, List, NamedTuple, Optional, Protocol, Tuple, TypeVar, Union
 
 from agent import clock
 from agent.core.model import Miss, Observation, Observations, ServiceState, Verdict
@@ -113,8 +113,8 @@ class Gathering:
 
     def __init__(self, probes: Probes, done: Callable[[], None]) -> None:
         self._done = done
-        self._chrony = probes.chrony and Seat(probes.chrony, stuck_reading)
-        self._service = probes.service and Seat(probes.service, stuck_service)
+        self._chrony = Seat(probes.chrony, stuck_reading) if probes.chrony else None
+        self._service = Seat(probes.service, stuck_service) if probes.service else None
         self._references = [Seat(probe, stuck_reading) for probe in probes.references]
         self._boottime = 0.0
         self._deadline = 0.0
@@ -137,12 +137,12 @@ class Gathering:
     def observations(self) -> Observations:
         """What the cycle saw; a probe that is not back is a miss that says so."""
         return Observations(
-            chrony=self._chrony and self._chrony.result(),
-            service=self._service and self._service.result(),
+            chrony=self._chrony.result() if self._chrony else None,
+            service=self._service.result() if self._service else None,
             references=tuple(seat.result() for seat in self._references),
             boottime=self._boottime,
         )
 
-    def _seats(self) -> List[Seat]:
-        first = [seat for seat in (self._chrony, self._service) if seat is not None]
+    def _seats(self) -> List[Union[Seat[Observation], Seat[ServiceState]]]:
+        first = (seat for seat in (self._chrony, self._service) if seat is not None)
         return [*first, *self._references]
