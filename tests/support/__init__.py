@@ -1,0 +1,1 @@
+"""What every test may use: waiting for a condition, needed programs, free ports."""
