@@ -162,6 +162,10 @@ class Finding(NamedTuple):
     summary: str
     advice: Tuple[str, ...] = ()
     weight: Weight = Weight.COUNTED
+    #: Sources whose own readings prove the breach; empty unless ``verdict`` is a breach.
+    blamed: Tuple[str, ...] = ()
+    #: Sources that were asked and gave nothing to judge by: a miss, or a reading too imprecise.
+    silent: Tuple[str, ...] = ()
 
 
 class Assessment(NamedTuple):
@@ -190,15 +194,20 @@ class Standing(NamedTuple):
     critical_run: int = 0
     #: Boottime seconds of the first reading of the present trouble; None when there is none.
     since: Optional[float] = None
+    #: Sources that proved the present trouble and have not said anything better since: while one
+    #: of them is silent, another source's good reading neither clears the run nor closes the alert.
+    blamed: Tuple[str, ...] = ()
+    #: Boottime seconds of the last message about the present alert; None when nothing is alerted.
+    told_at: Optional[float] = None
 
 
 class Transition(NamedTuple):
     """A change of standing that people are told about."""
 
     condition: str
-    #: ``raise``, ``escalate`` or ``resolve``.
+    #: ``raise``, ``escalate``, ``remind`` or ``resolve``.
     kind: str
-    #: The level alerted after (raise, escalate) or before (resolve) the change.
+    #: The level alerted after (raise, escalate, remind) or before (resolve) the change.
     severity: Verdict
     finding: Finding
     #: Boottime seconds at which the trouble began.
