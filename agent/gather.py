@@ -11,6 +11,7 @@ from typing import Callable, Generic, List, NamedTuple, Optional, Protocol, Tupl
 
 from agent import clock
 from agent.core.model import Miss, Observation, Observations, ServiceState, Verdict
+from agent.core.settings import Config
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -106,6 +107,26 @@ class Probes(NamedTuple):
     chrony: Optional[Probe[Observation]]
     service: Optional[Probe[ServiceState]]
     references: Tuple[Probe[Observation], ...] = ()
+
+
+def build(config: Config) -> Probes:
+    """The probes ``config`` asks for. Building one never touches the outside world."""
+    chrony: Optional[Probe[Observation]] = None
+    service: Optional[Probe[ServiceState]] = None
+    references: List[Probe[Observation]] = []
+    if config.chrony.enabled:
+        from agent.probes.chrony import ChronyProbe
+
+        chrony = ChronyProbe(config.chrony, config.policy)
+    if config.service.enabled:
+        from agent.probes.systemd import ServiceProbe
+
+        service = ServiceProbe(config.service)
+    if config.references:
+        from agent.probes.redis import RedisProbe
+
+        references = [RedisProbe(settings) for settings in config.references]
+    return Probes(chrony=chrony, service=service, references=tuple(references))
 
 
 class Gathering:

@@ -1,0 +1,160 @@
+"""Owns the command line: which verb runs, and that no way of failing looks like a verdict.
+
+``clock-agent check`` is run a million times a day, so a published verdict is answered before
+anything but the reader of that one file has been imported: this module imports only ``sys``.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from types import ModuleType
+    from typing import List, NoReturn, Optional, Sequence, Tuple
+
+DEFAULT_CONFIG = "/etc/clock-agent/config.yaml"
+DEFAULT_STATUS = "/run/clock-agent/status"
+#: Usage errors, broken configurations and our own bugs: never 1 (warning) or 2 (critical).
+UNKNOWN = 3
+
+#: verb -> the module that owns it (imported when it is used), and what it is for.
+COMMANDS = {
+    "run": ("agent.commands.run", "watch this host's clock: the daemon"),
+    "check": ("agent.commands.check", "answer a health probe: can this host's clock be trusted?"),
+    "config": ("agent.commands.config", "check or show the configuration"),
+}
+
+#: Calls of ``check`` that the published status alone can answer -> whether a warning passes.
+PUBLISHED_CALLS = {
+    ("check",): False,
+    ("check", "--fail-on", "warning"): False,
+    ("check", "--fail-on=warning"): False,
+    ("check", "--fail-on", "critical"): True,
+    ("check", "--fail-on=critical"): True,
+}
+
+
+def main(arguments: Optional[Sequence[str]] = None, status_file: str = DEFAULT_STATUS) -> int:
+    """Run one command and return its exit status; the only place that catches everything."""
+    words = tuple(sys.argv[1:] if arguments is None else arguments)
+    try:
+        status = _published_answer(words, status_file)
+        if status is None:
+            status = _dispatch(words)
+    except KeyboardInterrupt:
+        status = _fail(words, "interrupted before there was an answer")
+    except BrokenPipeError:  # the reader has gone: nobody to tell
+        status = UNKNOWN
+    except OSError as error:
+        status = _fail(words, f"{error.strerror or error}: {error.filename or 'while answering'}")
+    except Exception as error:  # the last line of defence: a bug is not a verdict either
+        status = _fail(words, f"internal error, please report it: {_where(error)}")
+    return _finish(status)
+
+
+def _published_answer(words: Tuple[str, ...], status_file: str) -> Optional[int]:
+    """Print the daemon's published verdict if it can be believed; None when it cannot."""
+    if words not in PUBLISHED_CALLS:
+        return None
+    from agent import published
+
+    answer = published.read(status_file)
+    if answer is None:
+        return None
+    status, text = answer
+    sys.stdout.write(text)
+    return 0 if status == 1 and PUBLISHED_CALLS[words] else status
+
+
+def _dispatch(words: Tuple[str, ...]) -> int:
+    from agent.errors import ClockAgentError
+
+    try:
+        arguments = parser(words).parse_args(words)
+        module = _module(arguments.verb)
+        status: int = module.run(arguments, arguments.config)
+    except ClockAgentError as error:
+        return _fail(words, str(error))
+    return status
+
+
+def parser(verbs: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
+    """The whole command line; the options of a verb are loaded when it is among ``verbs``."""
+    import argparse
+
+    from agent import __version__
+    from agent.errors import UsageError
+
+    class Parser(argparse.ArgumentParser):
+        """Leaves by an error we catch: argparse's own exit status 2 would read as critical."""
+
+        def error(self, message: str) -> NoReturn:
+            raise UsageError(f"{message}; try '{self.prog} --help'")
+
+    top = Parser(prog="clock-agent", description="Can the programs on this host trust its clock?")
+    top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    top.add_argument(
+        "--config",
+        metavar="FILE",
+        help=f"configuration file (default: {DEFAULT_CONFIG} if it exists)",
+    )
+    choices = top.add_subparsers(dest="verb", metavar="COMMAND", required=True)
+    for verb, (_, purpose) in COMMANDS.items():
+        below = choices.add_parser(
+            verb, help=purpose, description=f"{purpose[:1].upper()}{purpose[1:]}."
+        )
+        if verb in verbs:
+            _module(verb).add_arguments(below)
+    return top
+
+
+def _module(verb: str) -> ModuleType:
+    import importlib
+
+    return importlib.import_module(COMMANDS[verb][0])
+
+
+def _fail(words: Tuple[str, ...], message: str) -> int:
+    """Say why there is no answer, where the caller looks for it: check on stdout, as one line."""
+    if "check" in words:
+        _say(sys.stdout, "CLOCK UNKNOWN - " + " ".join(message.split()))
+    else:
+        _say(sys.stderr, f"clock-agent: {message}")
+    return UNKNOWN
+
+
+def _say(stream: object, line: str) -> None:
+    try:
+        print(line, file=stream)  # type: ignore[call-overload]  # None when the stream is closed
+    except OSError:  # /dev/full: the exit status has to say it alone
+        pass
+
+
+def _where(error: Exception) -> str:
+    last: List[str] = []
+    trace = error.__traceback__
+    while trace is not None:
+        last = [trace.tb_frame.f_code.co_filename.rpartition("/")[2], str(trace.tb_lineno)]
+        trace = trace.tb_next
+    return f"{type(error).__name__}: {error} ({':'.join(last)})"
+
+
+def _finish(status: int) -> int:
+    """Flush what was said; an answer that could not be written is no answer."""
+    if sys.stdout is None:
+        return UNKNOWN
+    try:
+        sys.stdout.flush()
+    except OSError:
+        import os
+
+        # the interpreter flushes once more on its way out, and would complain with status 120
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNKNOWN
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
