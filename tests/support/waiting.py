@@ -11,19 +11,19 @@ T = TypeVar("T")
 def wait_for(
     condition: Callable[[], Optional[T]],
     *,
-    seconds: float = 10.0,
+    timeout: float = 10.0,
     what: str = "",
     every: float = 0.01,
 ) -> T:
     """Call ``condition`` until it returns something true, and return that.
 
-    Fails the test after ``seconds``; ``what`` then says what was waited for.
+    Fails the test after ``timeout`` seconds; ``what`` then says what was waited for.
     """
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + timeout
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() >= deadline:
-            raise AssertionError(f"not within {seconds} s: {what or condition}")
+            raise AssertionError(f"not within {timeout} s: {what or condition}")
         time.sleep(every)
