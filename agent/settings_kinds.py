@@ -1,0 +1,226 @@
+"""Owns the kinds of values a setting may hold: how each is read, refused, shown and described.
+
+A kind reads plain text. What it refuses it refuses with a ValueError whose text completes the
+sentence "KEY: ..." and says what would be accepted.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Callable, NamedTuple, Optional, Tuple
+
+from agent.core.address import parse_address
+from agent.core.model import Verdict
+from agent.core.quantities import format_duration, format_size, parse_duration, parse_size
+
+#: Words that other readers of YAML take for something else than text.
+RESERVED = frozenset(("yes", "no", "on", "off", "y", "n", "true", "false", "null", "~", ""))
+_SEVERITIES = {v.word: v for v in (Verdict.UNKNOWN, Verdict.WARNING, Verdict.CRITICAL)}
+_LONGEST_TEXT = 4096
+
+
+class Kind(NamedTuple):
+    """One kind of value; ``parse`` and ``show`` are each other's inverse."""
+
+    #: What is accepted, to complete "accepted is ...".
+    accepts: str
+    parse: Callable[[str], Any]  # Any: each kind has its own type of value
+    show: Callable[[Any], str] = str
+    #: Shows a value without what must stay secret.
+    hide: Optional[Callable[[Any], str]] = None
+    #: True where an unquoted ``no`` would be ambiguous between text and a boolean.
+    text: bool = False
+    #: True where quotes say that something else than this kind was meant.
+    bare: bool = False
+
+
+def bounded(kind: Kind, low: Any, high: Any) -> Kind:
+    """The same kind, from ``low`` to ``high``, both included."""
+
+    def parse(text: str) -> Any:
+        value = kind.parse(text)
+        if not low <= value <= high:
+            raise ValueError(
+                f"{kind.show(value)} is out of bounds; accepted is"
+                f" {kind.show(low)} to {kind.show(high)}"
+            )
+        return value
+
+    accepts = f"{kind.accepts}, from {kind.show(low)} to {kind.show(high)}"
+    return kind._replace(parse=parse, accepts=accepts)
+
+
+def choice(*words: str) -> Kind:
+    """One of a few words."""
+
+    def parse(text: str) -> str:
+        if text not in words:
+            raise ValueError(
+                f"'{text}' is not known; accepted is {_either(words)}{near(text, words)}"
+            )
+        return text
+
+    return Kind(_either(words), parse)
+
+
+def near(text: str, words: Any) -> str:
+    """A hint naming the closest of ``words``, or nothing when none is close."""
+    import difflib  # only needed once something is wrong
+
+    close = difflib.get_close_matches(text.lower(), {w.lower(): w for w in words}, 1, 0.6)
+    found = [word for word in words if close and word.lower() == close[0]]
+    return f"; did you mean '{found[0]}'?" if found else ""
+
+
+def _either(words: Tuple[str, ...]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _boolean(text: str) -> bool:
+    if text in ("true", "false"):
+        return text == "true"
+    meant = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
+    word = meant.get(text.lower(), text.lower() if text.lower() in ("true", "false") else "")
+    hint = f"; write {word}" if word else ""
+    raise ValueError(f"'{text}' is not a boolean; accepted is true or false{hint}")
+
+
+def _integer(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise ValueError(f"'{text}' is not a whole number")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    if not re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,12})?", text):
+        raise ValueError(f"'{text}' is not a number; write for example 50 or 0.5")
+    return float(text)
+
+
+def _text(text: str) -> str:
+    if len(text) > _LONGEST_TEXT:
+        raise ValueError(f"is longer than {_LONGEST_TEXT} characters")
+    if not text.strip():
+        raise ValueError("is empty")
+    return text
+
+
+def _matching(pattern: str, what: str) -> Callable[[str], str]:
+    """A reader of texts that match ``pattern``; ``what`` says which those are."""
+    compiled = re.compile(pattern)
+
+    def parse(text: str) -> str:
+        if not compiled.fullmatch(text):
+            raise ValueError(f"'{text}' cannot be used; accepted is {what}")
+        return text
+
+    return parse
+
+
+def _path(text: str) -> str:
+    if not _text(text).startswith("/"):
+        raise ValueError(
+            f"'{text}' is not an absolute path; the daemon has no directory of its own"
+        )
+    return text
+
+
+def _program(text: str) -> str:
+    if "/" in _text(text):
+        return _path(text)
+    if text.startswith("-") or " " in text:
+        raise ValueError(f"'{text}' is not a program; write a name or an absolute path")
+    return text
+
+
+def _host(text: str) -> str:
+    if text.startswith("-") or any(character.isspace() for character in _text(text)):
+        raise ValueError(f"'{text}' is not a host, an address or the path of a socket")
+    return text
+
+
+def _unit(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9:_.@\\-]{1,255}", text) or text.startswith("-"):
+        raise ValueError(f"'{text}' is not a unit; write auto or a name such as chrony.service")
+    return text if text == "auto" or text.endswith(".service") else f"{text}.service"
+
+
+def _address(text: str) -> str:
+    parse_address(text)
+    return text
+
+
+def _redis_url(text: str) -> str:
+    from agent.core.redis_url import parse_url
+
+    parsed = parse_url(text)
+    if isinstance(parsed, str):
+        raise ValueError(parsed)
+    return text
+
+
+def _http_url(text: str) -> str:
+    scheme, separator, rest = text.partition("://")
+    if not separator or scheme not in ("http", "https"):
+        raise ValueError("is not a URL; write https://host/path or http://host/path")
+    host = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    if "@" in host:
+        raise ValueError("has a user or password in its URL; write it into a file: token_file")
+    if not re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?", host):
+        raise ValueError("has no usable host in its URL")
+    if not re.fullmatch(r"[!-~]+", rest):
+        raise ValueError("has spaces or characters outside ASCII in its URL; write them as %20")
+    return text
+
+
+def hide_password(url: str) -> str:
+    """A Redis URL without the password of its user part."""
+    return re.sub(r"(://[^:/@]*):.*@", r"\1:***@", url)
+
+
+def _hide_path(url: str) -> str:
+    """An HTTP URL without path and query: chat services put their token there."""
+    return re.sub(r"(https?://[^/?#]+).+", r"\1/***", url)
+
+
+def _hidden(_: Any) -> str:
+    return "***"
+
+
+BOOLEAN = Kind("true or false", _boolean, lambda value: "true" if value else "false", bare=True)
+DURATION = Kind("a duration with a unit (ms, s, m, h, d)", parse_duration, format_duration)
+SIZE = Kind("a size with a unit (KiB, MiB, GiB)", parse_size, format_size)
+INTEGER = Kind("a whole number", _integer)
+NUMBER = Kind("a number", _number, lambda value: f"{value:.12f}".rstrip("0").rstrip("."))
+TEXT = Kind("a text", _text, text=True)
+#: A text where even a plain ``no`` can only be text.
+LABEL = Kind("a text", _text)
+SECRET = Kind("a text", _text, hide=_hidden)
+ARGUMENT = Kind("a list of texts; the first is the absolute path of a program", str)
+NAME = Kind(
+    "letters, digits, - and _, at most 32",
+    _matching(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}", "letters, digits, - and _, at most 32"),
+    text=True,
+)
+PREFIX = Kind(
+    "letters, digits, -, _ and . between them",
+    _matching(
+        r"[A-Za-z0-9_-]{1,64}(\.[A-Za-z0-9_-]{1,64}){0,7}",
+        "letters, digits, -, _ and . between them",
+    ),
+    text=True,
+)
+PATH = Kind("an absolute path", _path, text=True)
+PROGRAM = Kind("a program's name or absolute path", _program, text=True)
+HOST = Kind("a host, an address or the path of a socket", _host, text=True)
+UNIT = Kind("auto or the name of a service unit", _unit, text=True)
+ADDRESS = Kind("host:port, [v6]:port, /path or unix:///path", _address, text=True)
+REDIS_URL = Kind(
+    "redis://, rediss://, unix:// or redis+sentinel://", _redis_url, hide=hide_password, text=True
+)
+HTTP_URL = Kind("an http:// or https:// URL", _http_url, hide=_hide_path, text=True)
+_WORDS = choice(*_SEVERITIES)
+SEVERITY = _WORDS._replace(
+    parse=lambda text: _SEVERITIES[_WORDS.parse(text)], show=lambda value: str(value.word)
+)
+DIALECT = choice("plain", "dogstatsd", "influx", "graphite")
