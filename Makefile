@@ -7,7 +7,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
-PIP := python -m pip --disable-pip-version-check install --quiet
+PIP := python -m pip --disable-pip-version-check install --quiet --use-pep517
 SCRIPTS := .ci/run $(wildcard tools/*)
 
 .PHONY: help setup run test check fix bench
@@ -23,8 +23,8 @@ run: .venv/.run ## Run the daemon on this host, in the foreground: a reading eve
 test: .venv/.dev .cache/npm/.ready ## Install what the tests need, and run them all
 	@tools/packages test
 	@$(BIN)/pytest
-	@versions=$$(tools/pythons | awk '{print "unit-" $$1}') && \
-	    $(MAKE) -j "$$(nproc)" --output-sync=target $$versions
+	@others=$$(tools/pythons | awk 'NR > 1 {print "unit-" $$1}') && \
+	    $(MAKE) -j "$$(nproc)" --output-sync=target $$others
 
 check: .venv/.dev .cache/mypy/.ready ## Check format, lint and types; change nothing
 	@tools/packages check
@@ -62,6 +62,7 @@ bench: .venv/.dev ## Print speed and memory against the tools the program runs
 	@$(@D)/bin/$(PIP) --requirement $<
 	@touch $@
 
+.PRECIOUS: .cache/python-%/.ready
 .cache/python-%/.ready: requirements/test.txt requirements/run.txt
 	@"$$(tools/pythons | awk '$$1 == "$*" {print $$2}')" -m venv --clear $(@D)
 	@$(@D)/bin/$(PIP) --requirement $<
