@@ -10,6 +10,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, NamedTuple, Optional, Tuple
 
+from agent.core.quantities import format_duration, parse_duration
 from agent.core.settings import Config, ReferenceSettings
 from agent.errors import ConfigError, UsageError
 
@@ -67,8 +68,8 @@ def override(
         policy = policy._replace(offset_critical=duration("--critical", critical))
     if policy.offset_warning >= policy.offset_critical:
         raise UsageError(
-            f"the warning threshold {formatduration(policy.offset_warning)} is not below the"
-            f" critical one {formatduration(policy.offset_critical)}",
+            f"the warning threshold {format_duration(policy.offset_warning)} is not below the"
+            f" critical one {format_duration(policy.offset_critical)}",
             "give both --warning and --critical",
         )
     if redis is None:
@@ -82,8 +83,9 @@ def override(
 
 
 def duration(option: str, text: str) -> float:
+    """The seconds ``text`` names as the value of a command line ``option``; raises UsageError."""
     try:
-        seconds = parseduration(text)
+        seconds = parse_duration(text)
     except ValueError as error:
         raise UsageError(f"{option}: {error}") from None
     if not 0 < seconds <= 86400:
