@@ -83,6 +83,7 @@ def override(
 
 
 def duration(option: str, text: str) -> float:
+    """Return the seconds an option of the command line says. Raises UsageError naming it."""
     """The seconds ``text`` names as the value of a command line ``option``; raises UsageError."""
     try:
         seconds = parse_duration(text)
