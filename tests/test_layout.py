@@ -1,0 +1,243 @@
+"""Owns the rules of the tree: who may import whom, how big a module gets, what `check` may load."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import Iterator, Mapping, NamedTuple, Set, Tuple
+
+import pytest
+
+from agent import clock
+from agent.publish import Publisher
+
+ROOT = Path(__file__).resolve().parents[1]
+TREE = ROOT / "agent"
+MODULE_LINES = 300
+FUNCTION_LINES = 50
+
+#: Every family of modules, lowest first. A family imports itself and what `MAY_IMPORT` adds.
+FAMILIES: Mapping[str, Tuple[str, ...]] = {
+    "core": ("agent.core",),
+    "ground": (
+        "agent",
+        "agent.clock",
+        "agent.errors",
+        "agent.log",
+        "agent.processes",
+        "agent.published",
+        "agent.resolve",
+        "agent.spawn",
+        "agent.wakeup",
+    ),
+    "probes": ("agent.probes",),
+    "sinks": ("agent.sinks",),
+    "store": ("agent.store",),
+    "metrics": ("agent.metrics", "agent.datagrams", "agent.statsd_lines"),
+    "publish": ("agent.publish",),
+    "notify": ("agent.notify",),
+    "config": (
+        "agent.config",
+        "agent.config_build",
+        "agent.config_check",
+        "agent.settings_kinds",
+        "agent.settings_table",
+        "agent.settings_text",
+        "agent.yaml_tree",
+    ),
+    "gather": ("agent.gather",),
+    "delivery": ("agent.delivery",),
+    "daemon": ("agent.daemon",),
+    "commands": ("agent.commands",),
+    "cli": ("agent.cli", "agent.__main__"),
+}
+_GROUND = {"core", "ground"}
+_ADAPTERS = {"probes", "sinks", "store", "metrics", "publish", "notify"}
+_CONDUCTED = _GROUND | _ADAPTERS | {"config", "gather", "delivery"}
+MAY_IMPORT: Mapping[str, Set[str]] = {
+    "core": set(),
+    "ground": {"core"},
+    **dict.fromkeys(_ADAPTERS, _GROUND),
+    "config": _GROUND | {"sinks"},
+    "gather": _GROUND | {"probes"},
+    "delivery": _GROUND | {"sinks", "store"},
+    "daemon": _CONDUCTED,
+    "commands": _CONDUCTED | {"daemon"},
+    "cli": _CONDUCTED | {"commands"},
+}
+#: Families whose members stand alone: each is one way of doing the same thing.
+STAND_ALONE = {"probes", "sinks", "commands"}
+
+#: All of the standard library that judgement needs: nothing that reads, waits or looks at a clock.
+PURE = {
+    "__future__",
+    "bisect",
+    "calendar",
+    "collections",
+    "enum",
+    "functools",
+    "heapq",
+    "itertools",
+    "math",
+    "time",  # only to write times down: see PURE_TIME
+    "typing",
+    "zlib",
+}
+PURE_TIME = {"gmtime", "strftime"}
+
+#: What a `check` that measures imports at its start: each of them costs milliseconds.
+HEAVY = {
+    "argparse",
+    "dataclasses",
+    "json",
+    "logging",
+    "pathlib",
+    "psutil",
+    "re",
+    "shutil",
+    "ssl",
+    "statsd",
+    "subprocess",
+    "tempfile",
+    "yaml",
+}
+LIGHT = ("agent.core", "agent.probes", "agent.cli", "agent.commands.check", "agent.gather")
+LIGHT_GROUND = tuple(name for name in FAMILIES["ground"] if name != "agent")
+
+
+class Import(NamedTuple):
+    """One import statement, resolved to the module it names."""
+
+    module: str
+    line: int
+    #: Runs whenever the importing module is imported.
+    at_start: bool
+
+
+def modules() -> Iterator[Tuple[str, Path]]:
+    """Every module of the program by its dotted name."""
+    for path in sorted(TREE.rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+MODULES = dict(modules())
+each_module = pytest.mark.parametrize("name", MODULES)
+
+
+def syntax(name: str) -> ast.Module:
+    return ast.parse(MODULES[name].read_text("utf-8"))
+
+
+def imports(name: str) -> Iterator[Import]:
+    """All imports of a module, wherever they stand; `from x import y` names x.y if it exists."""
+    for node, at_start in _statements(syntax(name), at_start=True):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(alias.name, node.lineno, at_start)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name}:{node.lineno}: write the import in full"
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                target = inner if inner in MODULES else str(node.module)
+                yield Import(target, node.lineno, at_start)
+
+
+def _statements(node: ast.AST, *, at_start: bool) -> Iterator[Tuple[ast.AST, bool]]:
+    for child in ast.iter_child_nodes(node):
+        later = isinstance(child, (ast.FunctionDef, ast.Lambda)) or (
+            isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test)
+        )
+        yield child, at_start
+        yield from _statements(child, at_start=at_start and not later)
+
+
+def family(name: str) -> str:
+    """The family a module belongs to: that of its own name, or of the package it is in."""
+    while name:
+        for title, members in FAMILIES.items():
+            if name in members and (name != "agent" or title == "ground"):
+                return title
+        name = name.rpartition(".")[0]
+        if name == "agent":
+            break
+    raise AssertionError("give the new module a family in tests/test_layout.py")
+
+
+@each_module
+def test_imports_point_one_way(name: str) -> None:
+    allowed = MAY_IMPORT[family(name)] | {family(name)}
+    for found in imports(name):
+        if found.module in MODULES:
+            assert family(found.module) in allowed, f"{name}:{found.line}: {found.module}"
+
+
+@each_module
+def test_members_that_stand_alone_do_not_import_each_other(name: str) -> None:
+    own = family(name)
+    if own in STAND_ALONE:
+        (package,) = FAMILIES[own]
+        for found in imports(name):
+            beside = found.module.startswith(package + ".") and found.module != name
+            assert not beside, f"{name}:{found.line}: {found.module}"
+
+
+@each_module
+def test_the_core_is_pure(name: str) -> None:
+    if family(name) != "core":
+        return
+    for found in imports(name):
+        pure = found.module in MODULES or found.module.partition(".")[0] in PURE
+        assert pure, f"{name}:{found.line}: {found.module}"
+    for node in ast.walk(syntax(name)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            pure = node.value.id != "time" or node.attr in PURE_TIME
+            assert pure, f"{name}:{node.lineno}: time.{node.attr}"
+        if isinstance(node, ast.Name):
+            assert node.id not in {"open", "print", "input"}, f"{name}:{node.lineno}: {node.id}"
+
+
+@each_module
+def test_what_check_imports_is_light(name: str) -> None:
+    if not name.startswith(LIGHT) and name not in LIGHT_GROUND:
+        return
+    for found in imports(name):
+        heavy = found.at_start and found.module.partition(".")[0] in HEAVY
+        assert not heavy, f"{name}:{found.line}: import {found.module} where it is used"
+
+
+@each_module
+def test_a_module_says_what_it_owns_and_stays_small(name: str) -> None:
+    assert (ast.get_docstring(syntax(name)) or "").strip()
+    assert len(MODULES[name].read_text("utf-8").splitlines()) <= MODULE_LINES
+
+
+@each_module
+def test_a_function_fits_on_a_screen(name: str) -> None:
+    for node in ast.walk(syntax(name)):
+        if isinstance(node, ast.FunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert lines <= FUNCTION_LINES, f"{name}:{node.lineno}: {node.name}, {lines} lines"
+
+
+def test_a_published_verdict_is_answered_without_any_heavy_import(tmp_path: Path) -> None:
+    valid_until = int((clock.boottime() + 600) * 1e9)
+    assert (
+        Publisher(str(tmp_path)).publish(1, "CLOCK WARNING - so it is\n", valid_until, {}) is None
+    )
+    program = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from agent.cli import main
+status = main(["check"], {str(tmp_path / "status")!r})
+print(status, *sorted(sys.modules))
+"""
+    answer = subprocess.run(
+        [sys.executable, "-ISB", "-c", program], capture_output=True, text=True, check=True
+    )
+    told, loaded = answer.stdout.splitlines()
+    assert told == "CLOCK WARNING - so it is"
+    assert loaded.startswith("1 ")
+    assert not set(loaded.split()) & (HEAVY | {"typing", "socket", "threading", "enum"})
