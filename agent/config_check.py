@@ -10,8 +10,9 @@ import stat
 from typing import Any, Dict, List, Tuple
 
 from agent.config_build import Note, Values, build, conflicts
+from agent.core.redis_url import RedisUrl, parse_url
 from agent.core.settings import Config
-from agent.settings_kinds import REDIS_URL, RESERVED, SECRET, hide_password, near
+from agent.settings_kinds import REDIS_URL, RESERVED, SECRET, near
 from agent.settings_table import TABLE, Records, Row, Section, Setting
 from agent.yaml_tree import Entry, Mapping, Node, Scalar, Sequence
 
@@ -184,7 +185,7 @@ class Checker:
 
     def _secrecy(self, row: Setting, value: str, line: int, path: str) -> None:
         """Warn of secrets that others can read; a missing file may still come, so it only warns."""
-        holds = row.kind is SECRET or (row.kind is REDIS_URL and hide_password(value) != value)
+        holds = row.kind is SECRET or (row.kind is REDIS_URL and _has_password(value))
         if holds and self._world_readable:
             what = "holds a secret, and every user can read this file; chmod 0640 it"
             self.warnings.append(Note(line, path, what))
@@ -202,6 +203,11 @@ class Checker:
 def _empty(node: Node) -> bool:
     """True for a key that is followed by nothing, as when everything below is commented out."""
     return isinstance(node, Scalar) and node.plain and node.text in ("", "null", "~")
+
+
+def _has_password(url: str) -> bool:
+    parsed = parse_url(url)
+    return isinstance(parsed, RedisUrl) and parsed.password is not None
 
 
 def _what(node: Node) -> str:

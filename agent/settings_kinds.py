@@ -12,6 +12,8 @@ from typing import Any, Callable, NamedTuple, Optional, Tuple
 from agent.core.address import parse_address
 from agent.core.model import Verdict
 from agent.core.quantities import format_duration, format_size, parse_duration, parse_size
+from agent.core.redis_url import parse_url, shown_url
+from agent.core.statsd import DIALECTS
 
 #: Words that other readers of YAML take for something else than text.
 RESERVED = frozenset(("yes", "no", "on", "off", "y", "n", "true", "false", "null", "~", ""))
@@ -46,7 +48,7 @@ def bounded(kind: Kind, low: Any, high: Any) -> Kind:
             )
         return value
 
-    accepts = f"{kind.accepts}, from {kind.show(low)} to {kind.show(high)}"
+    accepts = f"{kind.accepts}, {kind.show(low)} to {kind.show(high)}"
     return kind._replace(parse=parse, accepts=accepts)
 
 
@@ -56,7 +58,7 @@ def choice(*words: str) -> Kind:
     def parse(text: str) -> str:
         if text not in words:
             raise ValueError(
-                f"'{text}' is not known; accepted is {_either(words)}{near(text, words)}"
+                f"'{text}' is not known{near(text, words)}; accepted is {_either(words)}"
             )
         return text
 
@@ -151,8 +153,6 @@ def _address(text: str) -> str:
 
 
 def _redis_url(text: str) -> str:
-    from agent.core.redis_url import parse_url
-
     parsed = parse_url(text)
     if isinstance(parsed, str):
         raise ValueError(parsed)
@@ -173,11 +173,6 @@ def _http_url(text: str) -> str:
     return text
 
 
-def hide_password(url: str) -> str:
-    """A Redis URL without the password of its user part."""
-    return re.sub(r"(://[^:/@]*):.*@", r"\1:***@", url)
-
-
 def _hide_path(url: str) -> str:
     """An HTTP URL without path and query: chat services put their token there."""
     return re.sub(r"(https?://[^/?#]+).+", r"\1/***", url)
@@ -188,8 +183,8 @@ def _hidden(_: Any) -> str:
 
 
 BOOLEAN = Kind("true or false", _boolean, lambda value: "true" if value else "false", bare=True)
-DURATION = Kind("a duration with a unit (ms, s, m, h, d)", parse_duration, format_duration)
-SIZE = Kind("a size with a unit (KiB, MiB, GiB)", parse_size, format_size)
+DURATION = Kind("a duration", parse_duration, format_duration)
+SIZE = Kind("a size", parse_size, format_size)
 INTEGER = Kind("a whole number", _integer)
 NUMBER = Kind("a number", _number, lambda value: f"{value:.12f}".rstrip("0").rstrip("."))
 TEXT = Kind("a text", _text, text=True)
@@ -203,10 +198,10 @@ NAME = Kind(
     text=True,
 )
 PREFIX = Kind(
-    "letters, digits, -, _ and . between them",
+    "letters, digits, -, _ and single dots, at most 64",
     _matching(
-        r"[A-Za-z0-9_-]{1,64}(\.[A-Za-z0-9_-]{1,64}){0,7}",
-        "letters, digits, -, _ and . between them",
+        r"(?=.{1,64}$)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*",
+        "letters, digits, -, _ and single dots, at most 64",
     ),
     text=True,
 )
@@ -215,12 +210,11 @@ PROGRAM = Kind("a program's name or absolute path", _program, text=True)
 HOST = Kind("a host, an address or the path of a socket", _host, text=True)
 UNIT = Kind("auto or the name of a service unit", _unit, text=True)
 ADDRESS = Kind("host:port, [v6]:port, /path or unix:///path", _address, text=True)
-REDIS_URL = Kind(
-    "redis://, rediss://, unix:// or redis+sentinel://", _redis_url, hide=hide_password, text=True
-)
-HTTP_URL = Kind("an http:// or https:// URL", _http_url, hide=_hide_path, text=True)
+REDIS_URL = Kind("a Redis URL", _redis_url, hide=shown_url, text=True)
+HTTP_URL = Kind("an http:// or https:// URL", _http_url, text=True)
+SECRET_URL = HTTP_URL._replace(hide=_hide_path)
 _WORDS = choice(*_SEVERITIES)
 SEVERITY = _WORDS._replace(
     parse=lambda text: _SEVERITIES[_WORDS.parse(text)], show=lambda value: str(value.word)
 )
-DIALECT = choice("plain", "dogstatsd", "influx", "graphite")
+DIALECT = choice(*DIALECTS)

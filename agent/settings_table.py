@@ -36,6 +36,7 @@ from agent.settings_kinds import (
     PROGRAM,
     REDIS_URL,
     SECRET,
+    SECRET_URL,
     SEVERITY,
     SIZE,
     TEXT,
@@ -78,7 +79,7 @@ class Section(NamedTuple):
 
     name: str
     help: str
-    rows: Tuple[Row, ...]
+    rows: Tuple[Setting, ...]
 
 
 class Records(NamedTuple):
@@ -86,8 +87,8 @@ class Records(NamedTuple):
 
     name: str
     help: str
-    rows: Tuple[Row, ...]
-    variants: Mapping[str, Tuple[Row, ...]] = {}
+    rows: Tuple[Setting, ...]
+    variants: Mapping[str, Tuple[Setting, ...]] = {}
 
 
 Row = Union[Setting, Section, Records]
@@ -123,11 +124,7 @@ _TOKEN_FILE = Setting(
 )
 
 
-def _url(default: Any, help_text: str, example: str = "") -> Setting:
-    return Setting("url", HTTP_URL, default, help_text, example=example)
-
-
-REFERENCE: Tuple[Row, ...] = (
+REFERENCE: Tuple[Setting, ...] = (
     Setting(
         "name", NAME, _REQUIRED, "Names the server in gauges and texts; unique.", example="locks"
     ),
@@ -169,7 +166,7 @@ REFERENCE: Tuple[Row, ...] = (
     ),
 )
 
-SINKS: Mapping[str, Tuple[Row, ...]] = {
+SINKS: Mapping[str, Tuple[Setting, ...]] = {
     "log": (),
     "command": (
         Setting(
@@ -182,7 +179,13 @@ SINKS: Mapping[str, Tuple[Row, ...]] = {
         ),
     ),
     "webhook": (
-        _url(_REQUIRED, "Where the alert is sent as JSON by POST.", "https://hooks.internal/clock"),
+        Setting(
+            "url",
+            SECRET_URL,
+            _REQUIRED,
+            "Where the alert is sent as JSON by POST.",
+            example="https://hooks.internal/clock",
+        ),
         _HEADERS,
         _TOKEN_FILE,
         Setting(
@@ -195,7 +198,13 @@ SINKS: Mapping[str, Tuple[Row, ...]] = {
         _CA_FILE,
     ),
     "alertmanager": (
-        _url(_REQUIRED, "The base URL of Prometheus Alertmanager.", "http://alerts.internal:9093"),
+        Setting(
+            "url",
+            HTTP_URL,
+            _REQUIRED,
+            "The base URL of Prometheus Alertmanager.",
+            example="http://alerts.internal:9093",
+        ),
         _HEADERS,
         _TOKEN_FILE,
         _CA_FILE,
@@ -209,7 +218,9 @@ SINKS: Mapping[str, Tuple[Row, ...]] = {
             example="/etc/clock-agent/pagerduty.key",
             secret_file=True,
         ),
-        _url(
+        Setting(
+            "url",
+            HTTP_URL,
             "https://events.pagerduty.com/v2/enqueue",
             "The Events API; change it for another region or a relay.",
         ),
@@ -217,7 +228,7 @@ SINKS: Mapping[str, Tuple[Row, ...]] = {
     ),
 }
 
-ALERT: Tuple[Row, ...] = (
+ALERT: Tuple[Setting, ...] = (
     Setting("type", choice(*SINKS), _REQUIRED, "The way of telling.", example="log"),
     Setting(
         "name", NAME, None, "Names it in texts; unique. By default its type and place in the list."
@@ -234,7 +245,7 @@ ALERT: Tuple[Row, ...] = (
     Setting("tags", LABEL, _ALERT.tags, "Added to the alerts sent this way.", shape="map"),
 )
 
-PROTECT: Tuple[Row, ...] = (
+PROTECT: Tuple[Setting, ...] = (
     Setting("name", TEXT, _REQUIRED, "What depends on the clock.", example="payout-lock"),
     Setting(
         "margin",
@@ -305,7 +316,7 @@ _STATSD_SECTION = Section(
             "address",
             ADDRESS,
             _STATSD.address,
-            "host:port or [v6]:port for UDP, /path or unix:///path for a datagram socket.",
+            "A UDP address, or the path of a unix datagram socket.",
         ),
         Setting("prefix", PREFIX, _STATSD.prefix, "What the names of the gauges begin with."),
         Setting("dialect", DIALECT, _STATSD.dialect, "How tags are written; plain has none."),
@@ -359,8 +370,9 @@ TABLE: Tuple[Row, ...] = (
         "confirm_interval",
         bounded(DURATION, 0.1, _DAY),
         None,
-        "The same while an alert is about to be raised or resolved; at most interval. By default"
-        " 30s, or interval when that is shorter.",
+        "The same while an alert is about to be raised or resolved; at most interval. auto is 30s,"
+        " or interval when that is shorter.",
+        unset="auto",
     ),
     Setting(
         "consecutive",

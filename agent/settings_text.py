@@ -15,8 +15,9 @@ from agent.settings_table import SINKS, TABLE, Row, Section, Setting
 _WIDTH = 92
 _PLAIN = re.compile(r"[A-Za-z0-9/_.@%+-]([A-Za-z0-9/_.@%+:-]*[A-Za-z0-9/_.@%+-])?")
 _HEAD = """\
-## Configuration of clock-agent. Every key is optional; this sample shows the default of each.
+## Configuration of clock-agent. Every key is optional; shown is its default, or an example.
 ## A line that starts with ## explains, one that starts with # is a setting: take its # away.
+## Durations need a unit: 500ms, 5s, 1m30s, 2h, 30d. So do sizes: 512KiB, 64MiB, 1GiB.
 ## Test with: clock-agent config check      Take over with: systemctl reload clock-agent
 """
 
@@ -55,8 +56,7 @@ def _block(row: Row) -> str:
     head = _prose(row.help, "") + f"#{row.name}:\n"
     if isinstance(row, Section):
         return head + "".join(
-            _prose(_full_help(_setting(below)), "  ")
-            + f"#  {below.name}: {_written(_setting(below))}\n"
+            _prose(_full_help(below), "  ") + f"#  {below.name}: {_written(below)}\n"
             for below in row.rows
         )
     if not row.variants:
@@ -66,13 +66,13 @@ def _block(row: Row) -> str:
     )
 
 
-def _record(rows: Sequence[Row], variant: str) -> str:
+def _record(rows: Sequence[Setting], variant: str) -> str:
     """One entry of a list; of the common keys only the first variant explains all."""
     text, mark = "", "-"
     explained = {id(row) for row in rows if variant in ("", "log")} | {
         id(row) for row in SINKS.get(variant, ())
     }
-    for row in map(_setting, rows):
+    for row in rows:
         if id(row) in explained:
             text += _prose(_full_help(row), "    ")
         elif row.name != "type":
@@ -88,7 +88,9 @@ def _prose(text: str, indent: str) -> str:
 
     return "".join(
         f"## {line}\n"
-        for line in textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent)
+        for line in textwrap.wrap(
+            text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+        )
     )
 
 
@@ -105,12 +107,6 @@ def _written(row: Setting) -> str:
     if row.example:
         return row.example if row.shape != "one" else scalar(row.example)
     return _value(row, row.default)
-
-
-def _setting(row: Row) -> Setting:
-    """Sections and lists of sections nest no deeper than the table's second level."""
-    assert isinstance(row, Setting)  # noqa: S101
-    return row
 
 
 # The configuration in force.
