@@ -16,6 +16,8 @@ from agent import clock
 
 #: Messages per watchdog time: two would be the least, and one may come late.
 BEATS = 3
+#: Seconds after which READY is tried again where there is no watchdog.
+NO_HURRY = 10.0
 _LONGEST_STATUS = 1000
 _VARIABLES = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
 
@@ -37,7 +39,8 @@ class Notifier:
         self._complained = False
         self._unsent = ""
         self._status = ""
-        #: Seconds between two calls of ``watchdog()``; None when nobody watches us.
+        self._next_beat = 0.0
+        #: Seconds between two WATCHDOG messages; None when nobody watches us.
         self.watchdog_interval: Optional[float] = self._interval(usec, pid) if address else None
 
     def ready(self) -> None:
@@ -45,9 +48,16 @@ class Notifier:
         self._unsent = "READY=1"
         self._send("")
 
-    def watchdog(self) -> None:
-        """The loop makes progress."""
+    def alive(self, now: float) -> None:
+        """The loop makes progress at ``now`` (CLOCK_MONOTONIC); systemd hears of it when due."""
+        if now < self._next_beat:
+            return
+        self._next_beat = now + (self.watchdog_interval or NO_HURRY)
         self._send("WATCHDOG=1" if self.watchdog_interval else "")
+
+    def pause(self, now: float) -> float:
+        """Seconds from ``now`` (CLOCK_MONOTONIC) until ``alive`` has something to say."""
+        return max(0.0, self._next_beat - now)
 
     def status(self, text: str) -> None:
         """Show one line in ``systemctl status``; sent only when it differs from the last one."""

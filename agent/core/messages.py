@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping
+from typing import Any, Dict
 
 from agent.core import wording
 from agent.core.model import Alert
@@ -11,15 +11,12 @@ SCHEMA = 1
 _LONGEST_LINE = 2000
 
 
-def document(alert: Alert, tags: Mapping[str, str]) -> Dict[str, Any]:  # Any: what JSON can carry
-    """The alert as JSON-ready values; ``tags`` of the sink come on top of those of the alert.
-
-    Keys are never removed within a schema.
-    """
+def document(alert: Alert) -> Dict[str, Any]:  # Any: what JSON can carry
+    """The alert as JSON-ready values. Keys are never removed within a schema."""
     fields = alert._asdict()
     fields["evidence"] = list(alert.evidence)
     fields["advice"] = list(alert.advice)
-    fields["tags"] = {**alert.tags, **tags}
+    fields["tags"] = dict(alert.tags)
     return {"schema": SCHEMA, **fields}
 
 

@@ -32,12 +32,11 @@ class CommandSink:
 
     def __init__(self, settings: AlertSettings) -> None:
         self.name = settings.name
-        self._tags = settings.tags
         self._argv = tuple(settings.options["argv"])
 
     def send(self, alert: Alert, timeout: float) -> Delivery:
         """Run the program; see the class."""
-        content = json.dumps(document(alert, self._tags), ensure_ascii=False) + "\n"
+        content = json.dumps(document(alert), ensure_ascii=False) + "\n"
         _close_on_exec()
         done = spawn.run(
             self._argv,

@@ -8,7 +8,6 @@ import socket
 import struct
 from typing import Mapping, Optional
 
-from agent.core import wording
 from agent.core.messages import one_line
 from agent.core.model import Alert, Delivery
 from agent.core.settings import AlertSettings
@@ -35,7 +34,6 @@ class LogSink:
     ) -> None:
         """Write to ``descriptor``, or to the journal where ``descriptor`` leads there anyway."""
         self.name = settings.name
-        self._tags = settings.tags
         self._descriptor = descriptor
         self._in_journal = _leads_to_journal(descriptor, environment)
         self._journal_socket = journal_socket
@@ -43,8 +41,6 @@ class LogSink:
     def send(self, alert: Alert, timeout: float) -> Delivery:
         """Write one line; a reader that does not read costs ``timeout`` seconds, not for ever."""
         line = one_line(alert)
-        if self._tags:
-            line += " " + wording.plain(" ".join(f"{k}={v}" for k, v in self._tags.items()))
         priority = _RESOLVED if alert.kind == "resolve" else PRIORITIES.get(alert.severity, 4)
         try:
             if self._in_journal and self._send_to_journal(line, priority, alert):
