@@ -30,7 +30,7 @@ check: .venv/.dev .cache/mypy/.ready ## Check format, lint and types; change not
 	@tools/packages check
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/mypy
+	@$(BIN)/mypy --python-version 3.9
 	@.cache/mypy/bin/mypy --python-executable $(BIN)/python --python-version 3.13
 	@shellcheck $(SCRIPTS)
 
