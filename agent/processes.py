@@ -6,7 +6,10 @@ psutil is imported on the first question only: it costs as much as the whole of 
 
 from __future__ import annotations
 
-from typing import List, NamedTuple
+import os
+from typing import List, NamedTuple, Optional
+
+from agent.core.service_view import Program
 
 
 class Process(NamedTuple):
@@ -36,3 +39,47 @@ def find_named(name: str) -> List[Process]:
     except Exception:  # psutil raises what it likes on a broken /proc; the question is a courtesy
         return []
     return sorted(found)
+
+
+def peek(pid: int, proc: str = "/proc") -> Optional[Program]:
+    """One process by its pid, read from ``proc`` without psutil. Never raises.
+
+    None means it is there but may not be looked at; a pid nobody has gives the state ``X``.
+    """
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return Program(pid=pid, name="", state="X")
+    except (PermissionError, OverflowError):  # another user's; more than a pid can be
+        pass
+    stat = _read(f"{proc}/{pid}/stat")
+    opening, closing = stat.find("("), stat.rfind(")")
+    if not 0 < opening < closing:
+        return None
+    argument = _read(f"{proc}/{pid}/cmdline").partition("\0")[0]
+    return Program(
+        pid=pid,
+        name=stat[opening + 1 : closing],
+        arguments0=argument.rpartition("/")[2],
+        state=stat[closing + 2 : closing + 3],
+        unit=_unit_of(_read(f"{proc}/{pid}/cgroup")),
+    )
+
+
+def _unit_of(cgroups: str) -> str:
+    """The systemd service in lines like ``0::/system.slice/chronyd.service``."""
+    for line in cgroups.splitlines():
+        controller, _, path = line.partition(":")[2].partition(":")
+        if controller in ("", "name=systemd"):
+            for part in path.split("/"):
+                if part.endswith(".service"):
+                    return part
+    return ""
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.read(65_536).decode("utf-8", "replace")
+    except OSError:
+        return ""
