@@ -1,0 +1,226 @@
+"""Owns the rules: what one cycle's observations say about each condition. It has no memory."""
+
+from __future__ import annotations
+
+from typing import Callable, Mapping, Optional, Sequence, Tuple
+
+from agent.core import disagreement, wording
+from agent.core.model import (
+    Finding,
+    Miss,
+    Observation,
+    Observations,
+    Policy,
+    Reading,
+    Verdict,
+    Weight,
+)
+
+Judge = Callable[[Policy, Observations], Optional[Finding]]
+
+#: The one miss that a freshly booted host is forgiven for.
+NEVER_SYNCHRONISED = "never-synchronised"
+_NOBODY = "nobody vouches for this clock"
+_WHICH_SERVER = ("chronyc -n sources -v  # which server is far away, noisy or silent?",)
+_WHICH_DELAY = ("look for load on, or delay on the way to, the reference that is too imprecise",)
+
+
+def judge_reading(policy: Policy, reading: Reading) -> Verdict:
+    """The verdict on one trusted reading: only what its whole interval proves is a breach.
+
+    Equal to a threshold is not above it.
+    """
+    if reading.lower > policy.offset_critical:
+        return Verdict.CRITICAL
+    if reading.lower > policy.offset_warning:
+        return Verdict.WARNING
+    # written so that a reading which is not a number at all is unsure, never ok
+    return Verdict.OK if reading.upper <= policy.offset_critical else Verdict.UNSURE
+
+
+def asked(seen: Observations) -> Tuple[Observation, ...]:
+    """What every source that is switched on answered, chronyd first."""
+    return ((seen.chrony,) if seen.chrony else ()) + seen.references
+
+
+def trusted(seen: Observations) -> Tuple[Reading, ...]:
+    """All trusted readings, chronyd's first."""
+    return tuple(o for o in asked(seen) if isinstance(o, Reading))
+
+
+def best(readings: Sequence[Reading]) -> Optional[Reading]:
+    """The one reading the host's offset is taken from: the worst proven, else the most precise."""
+    proven = [reading for reading in readings if reading.lower > 0]
+    if proven:
+        return max(proven, key=lambda reading: reading.lower)
+    return min(readings, key=lambda reading: reading.uncertainty, default=None)
+
+
+def vouching(policy: Policy, readings: Sequence[Reading]) -> Tuple[Reading, ...]:
+    """The readings that say the clock is good enough to work with: ok, or only a warning."""
+    enough = (Verdict.OK, Verdict.WARNING)
+    return tuple(r for r in readings if judge_reading(policy, r) in enough)
+
+
+def judge_offset(policy: Policy, seen: Observations) -> Finding:
+    """The worst proven reading decides; one good reading is enough when nothing is proven."""
+    readings = trusted(seen)
+    verdicts = {r.source: judge_reading(policy, r) for r in readings}
+    silent = tuple(o.source for o in asked(seen) if isinstance(o, Miss))
+    silent += tuple(name for name, verdict in verdicts.items() if verdict.blind)
+    blamed = tuple(name for name, verdict in verdicts.items() if verdict > Verdict.UNKNOWN)
+    told = "; ".join(wording.said_by(reading) for reading in readings)
+    if blamed:
+        story = disagreement.explain(policy, readings, blamed)
+        finding = Finding(
+            condition="offset",
+            verdict=max(verdicts.values()),
+            cause=story.cause,
+            summary=story.summary,
+            advice=story.advice,
+            blamed=blamed,
+        )
+    elif Verdict.OK in verdicts.values():
+        finding = Finding(
+            condition="offset", verdict=Verdict.OK, cause="within-limits", summary=told
+        )
+    elif readings:
+        limit = wording.duration(policy.offset_critical)
+        finding = Finding(
+            condition="offset",
+            verdict=Verdict.UNSURE,
+            cause="too-imprecise",
+            summary=f"no reading is precise enough to exclude an offset of {limit}: {told}",
+            advice=_WHICH_SERVER,
+        )
+    else:
+        finding = Finding(
+            condition="offset",
+            verdict=Verdict.UNKNOWN,
+            cause="no-reading",
+            summary="how far this clock is off is unknown: no source gives a trusted reading",
+            # the sync condition says that nobody vouches, and why; once is enough
+            weight=Weight.HELD,
+        )
+    return finding._replace(silent=silent)
+
+
+def judge_sync(policy: Policy, seen: Observations) -> Finding:
+    """A clock nobody vouches for is critical; a clock one of two vouches for is a warning."""
+    chrony = seen.chrony
+    if isinstance(chrony, Reading):
+        return _judge_synchronised(policy, chrony)
+    voucher = best(vouching(policy, trusted(seen)))
+    otherwise = _NOBODY
+    if voucher is not None:
+        vouches = "still vouches" if chrony else "vouches"
+        name = wording.source(voucher.source)
+        otherwise = f"{name} {vouches} for this clock ({wording.reading(voucher)})"
+    if chrony is None:
+        return Finding(
+            condition="sync",
+            verdict=Verdict.OK if voucher else Verdict.CRITICAL,
+            cause="not-asked",
+            summary=f"chronyd is not asked; {otherwise}",
+        )
+    said = wording.why_not(chrony)
+    if chrony.cause == NEVER_SYNCHRONISED and seen.boottime < policy.grace:
+        up, grace = wording.duration(seen.boottime), wording.duration(policy.grace)
+        return Finding(
+            condition="sync",
+            verdict=Verdict.UNKNOWN,
+            cause=chrony.cause,
+            summary=f"{said}; not held against a host that has been up for {up} (under {grace})",
+            weight=Weight.HELD,
+        )
+    return Finding(
+        condition="sync",
+        verdict=Verdict.WARNING if voucher else Verdict.CRITICAL,
+        cause=chrony.cause,
+        summary=f"{said}; {otherwise}",
+        advice=chrony.advice,
+    )
+
+
+def judge_service(_: Policy, seen: Observations) -> Optional[Finding]:
+    """What ``core.service`` made of the unit's facts."""
+    state = seen.service
+    if state is None:
+        return None
+    return Finding(
+        condition="service",
+        verdict=state.verdict,
+        cause=state.cause,
+        summary=wording.plain(state.what).rstrip("."),
+        advice=state.advice,
+        weight=state.weight,
+    )
+
+
+def judge_reference(policy: Policy, seen: Observations) -> Optional[Finding]:
+    """Every configured reference is expected to answer, precisely enough to be of use."""
+    if not seen.references:
+        return None
+    faults = tuple(f for f in (_reference_fault(policy, r) for r in seen.references) if f)
+    if not faults:
+        names = wording.listing([wording.source(r.source) for r in seen.references])
+        return Finding(
+            condition="reference",
+            verdict=Verdict.OK,
+            cause="answering",
+            summary=f"{names} answered",
+        )
+    alone = not vouching(policy, trusted(seen))
+    said = [wording.why_not(fault) for fault in faults] + [_NOBODY] * alone
+    return Finding(
+        condition="reference",
+        verdict=Verdict.CRITICAL if alone else Verdict.WARNING,
+        cause=faults[0].cause,
+        summary="; ".join(said),
+        advice=wording.once(line for fault in faults for line in fault.advice),
+    )
+
+
+#: Every condition and its judge, in the order of reports: causes before their consequences.
+CONDITIONS: Mapping[str, Judge] = {
+    "service": judge_service,
+    "sync": judge_sync,
+    "offset": judge_offset,
+    "reference": judge_reference,
+}
+
+
+def _judge_synchronised(policy: Policy, reading: Reading) -> Finding:
+    """chronyd vouches; how far the clock is off is the offset condition's matter, unless the
+    error bound is so wide that its word is worth nothing."""
+    if judge_reading(policy, reading) is not Verdict.UNSURE:
+        return Finding(
+            condition="sync",
+            verdict=Verdict.OK,
+            cause="synchronised",
+            summary="chronyd is synchronised and its measurements are fresh",
+        )
+    return Finding(
+        condition="sync",
+        verdict=Verdict.UNSURE,
+        cause="bound-too-wide",
+        summary=(
+            f"chronyd is synchronised, but its error bound of {wording.bound(reading.upper)}"
+            f" does not exclude an offset of {wording.duration(policy.offset_critical)}"
+        ),
+        advice=_WHICH_SERVER,
+    )
+
+
+def _reference_fault(policy: Policy, seen: Observation) -> Optional[Miss]:
+    """Why a reference is of no use; None when it is."""
+    if isinstance(seen, Miss):
+        return seen
+    if judge_reading(policy, seen) is not Verdict.UNSURE:
+        return None
+    return Miss(
+        source=seen.source,
+        cause="too-imprecise",
+        what=f"{wording.source(seen.source)} is too imprecise: {wording.reading(seen)}",
+        advice=_WHICH_DELAY,
+    )
