@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from types import ModuleType
-    from typing import List, NoReturn, Optional, Sequence, Tuple
+    from typing import List, NoReturn, Optional, Sequence, TextIO, Tuple
 
 DEFAULT_CONFIG = "/etc/clock-agent/config.yaml"
 DEFAULT_STATUS = "/run/clock-agent/status"
@@ -76,7 +76,7 @@ def _dispatch(words: Tuple[str, ...]) -> int:
         module = _module(arguments.verb)
         status: int = module.run(arguments, arguments.config)
     except ClockAgentError as error:
-        return _fail(words, str(error))
+        return _fail(words, f"{error.message} ({error.hint})" if error.hint else error.message)
     return status
 
 
@@ -125,11 +125,12 @@ def _fail(words: Tuple[str, ...], message: str) -> int:
     return UNKNOWN
 
 
-def _say(stream: object, line: str) -> None:
-    try:
-        print(line, file=stream)  # type: ignore[call-overload]  # None when the stream is closed
-    except OSError:  # /dev/full: the exit status has to say it alone
-        pass
+def _say(stream: Optional[TextIO], line: str) -> None:
+    import contextlib
+
+    if stream is not None:  # None: closed before we were started
+        with contextlib.suppress(OSError):  # /dev/full: the exit status has to say it alone
+            print(line, file=stream, flush=True)
 
 
 def _where(error: Exception) -> str:

@@ -82,6 +82,14 @@ def override(
     return config._replace(policy=policy, references=(ReferenceSettings(name="redis", url=redis),))
 
 
+def with_interval(config: Config, interval: Optional[str]) -> Config:
+    """Return ``config`` with the interval that ``run`` was given; raises UsageError."""
+    if interval is None:
+        return config
+    seconds = duration("--interval", interval)
+    return config._replace(interval=seconds, confirm_interval=min(config.confirm_interval, seconds))
+
+
 def duration(option: str, text: str) -> float:
     """Return the seconds an option of the command line says. Raises UsageError naming it."""
     """The seconds ``text`` names as the value of a command line ``option``; raises UsageError."""

@@ -8,7 +8,6 @@ from typing import Any, Mapping, Optional
 
 from agent import published
 
-JSON_NAME = "status.json"
 _MODE = 0o644
 
 
@@ -44,7 +43,7 @@ class Publisher:
             return f"the status is longer than {published.MAX_BYTES} bytes and was not published"
         try:
             described = json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n"
-            self._replace(JSON_NAME, described.encode("utf-8", "backslashreplace"))
+            self._replace(published.JSON_NAME, described.encode("utf-8", "backslashreplace"))
             self._replace(published.FILE_NAME, content)
         except OSError as error:
             self.withdraw()
@@ -53,7 +52,7 @@ class Publisher:
 
     def withdraw(self) -> None:
         """Remove what was published, so that ``check`` measures for itself; for a clean stop."""
-        for name in (published.FILE_NAME, JSON_NAME):
+        for name in (published.FILE_NAME, published.JSON_NAME):
             with contextlib.suppress(OSError):
                 os.unlink(os.path.join(self._directory, name))
 

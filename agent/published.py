@@ -18,6 +18,7 @@ import zlib
 
 #: The file's name in the runtime directory; ``status.json`` lies beside it.
 FILE_NAME = "status"
+JSON_NAME = "status.json"
 #: More than any report is long; a larger file is not ours.
 MAX_BYTES = 65_536
 #: No status is valid for longer than this; a date further ahead is damage or forgery.
@@ -75,6 +76,18 @@ def read(
     if boottime_ns is None:
         boottime_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
     return decode(content, boottime_ns, this_boot() if boot_id is None else boot_id)
+
+
+def read_document(path: str) -> str | None:
+    """Return the JSON text at ``path`` if whoever wrote it can be believed; None if not.
+
+    It has no validity of its own: believe it only beside a status that ``read`` believes.
+    """
+    try:
+        content = _content(path, owners(path))
+        return None if content is None else content.decode("utf-8")
+    except (OSError, ValueError):
+        return None
 
 
 def owners(path: str) -> tuple[int, ...]:

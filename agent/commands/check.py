@@ -6,21 +6,18 @@ import os
 import signal
 import sys
 import threading
-from typing import TYPE_CHECKING, Mapping, NoReturn, Optional
+from types import FrameType
+from typing import TYPE_CHECKING, Mapping, NoReturn, Optional, Tuple
 
 from agent import clock, gather, spawn
 from agent.core import judge, report
-from agent.core.model import EXIT_CODES, Verdict
-from agent.core.settings import Config, ReferenceSettings
+from agent.core.settings import Config
 
 if TYPE_CHECKING:
     import argparse
 
-#: --fail-on: the exit status of each verdict. Not knowing always fails.
-EXIT_STATUS: Mapping[str, Mapping[Verdict, int]] = {
-    "warning": EXIT_CODES,
-    "critical": {**EXIT_CODES, Verdict.WARNING: 0},
-}
+#: --fail-on: the exit codes that pass besides 0. Not knowing never does.
+PASSES: Mapping[str, Tuple[int, ...]] = {"warning": (), "critical": (1,)}
 #: Seconds kept back from --timeout to judge and to print.
 RESERVE = 0.2
 
@@ -35,13 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--redis",
         metavar="URL",
-        action="append",
-        default=[],
-        help="compare with this Redis server's TIME too (implies --live; may be repeated)",
+        help="compare with this Redis server's TIME instead of the configured ones "
+        "(implies --live)",
     )
     add(
         "--fail-on",
-        choices=tuple(EXIT_STATUS),
+        choices=tuple(PASSES),
         default="warning",
         help="the mildest verdict with a non-zero exit status (default: %(default)s); "
         "not knowing never passes",
@@ -54,45 +50,51 @@ def run(arguments: argparse.Namespace, config_path: Optional[str]) -> int:
     signal.signal(signal.SIGTERM, _interrupted)
     from agent import config as configuration
 
-    deadline = clock.monotonic() + configuration.parse_duration(arguments.timeout, "--timeout")
+    deadline = clock.monotonic() + configuration.duration("--timeout", arguments.timeout)
     config = configuration.load(config_path).config
     live = arguments.live or arguments.warning or arguments.critical or arguments.redis
-    published = None if live else _published(config, arguments)
-    if published is not None:
-        return published
-    result = measure(override(config, arguments), deadline - RESERVE)
+    if not live:
+        published = _published(config, arguments)
+        if published is not None:
+            return published
+    config = configuration.override(
+        config,
+        warning=arguments.warning,
+        critical=arguments.critical,
+        redis=arguments.redis,
+    )
+    result = measure(config, deadline - RESERVE)
     if arguments.json:
         import json
 
         print(json.dumps(report.as_dict(result), ensure_ascii=False))
     else:
         sys.stdout.write(report.text(result))
-    return EXIT_STATUS[arguments.fail_on][result.assessment.verdict]
+    return _status(result.assessment.verdict.exit_code, arguments.fail_on)
 
 
-def override(config: Config, arguments: argparse.Namespace) -> Config:
-    """``config`` with the thresholds and references of the command line."""
-    from agent import config as configuration
+def _status(exit_code: int, fail_on: str) -> int:
+    return 0 if exit_code in PASSES[fail_on] else exit_code
 
-    policy = config.policy
-    if arguments.warning:
-        policy = policy._replace(
-            offset_warning=configuration.parse_duration(arguments.warning, "--warning")
-        )
-    if arguments.critical:
-        policy = policy._replace(
-            offset_critical=configuration.parse_duration(arguments.critical, "--critical")
-        )
-    configuration.require_ordered(policy)
-    references = config.references + tuple(
-        ReferenceSettings(name=f"redis{number}", url=configuration.parse_redis(url, "--redis"))
-        for number, url in enumerate(arguments.redis, start=1)
-    )
-    return config._replace(policy=policy, references=references)
+
+def _published(config: Config, arguments: argparse.Namespace) -> Optional[int]:
+    """Repeat what the daemon has published, if it can be believed; None when it cannot."""
+    from agent import published
+
+    answer = published.read(os.path.join(config.paths.runtime, published.FILE_NAME))
+    if answer is None:
+        return None
+    exit_code, text = answer
+    if arguments.json:
+        text = published.read_document(os.path.join(config.paths.runtime, published.JSON_NAME))
+        if text is None:
+            return None
+    sys.stdout.write(text)
+    return _status(exit_code, arguments.fail_on)
 
 
 def measure(config: Config, deadline: float) -> report.Report:
-    """Take every reading once and judge it, by ``deadline`` on the monotonic clock at the latest."""
+    """Take every reading once and judge it, by ``deadline`` (CLOCK_MONOTONIC) at the latest."""
     returned = threading.Event()
     gathering = gather.Gathering(gather.build(config), returned.set)
     taken_at = clock.wall()
@@ -113,3 +115,9 @@ def measure(config: Config, deadline: float) -> report.Report:
         observations=observations,
         policy=config.policy,
     )
+
+
+def _interrupted(_number: int, _frame: Optional[FrameType]) -> NoReturn:
+    """SIGTERM means a prober gave up on us: end as when interrupted by hand, children included."""
+    spawn.end_all()
+    raise KeyboardInterrupt

@@ -1,0 +1,88 @@
+"""Owns ``clock-agent run``: puts the daemon together on this host and starts it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, MutableMapping, Optional
+
+from agent import __version__, clock
+from agent import config as configuration
+from agent.core.fold import Memory
+from agent.core.settings import Config
+from agent.cycle import Cycles
+from agent.daemon import SIGNALS, Daemon
+from agent.log import Log
+from agent.notify import Notifier
+from agent.store.keeper import Keeper
+from agent.store.sqlite import SqliteStore
+from agent.wakeup import Wakeup
+
+if TYPE_CHECKING:
+    import argparse
+
+MACHINE_ID = "/etc/machine-id"
+#: Seconds the disk is given to tell what was known before; then the daemon starts without it.
+RESTORE = 2.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``run``."""
+    parser.add_argument(
+        "--interval", metavar="DURATION", help="seconds between readings, instead of the configured"
+    )
+
+
+def run(arguments: argparse.Namespace, config_path: Optional[str]) -> int:
+    """Run until SIGTERM or SIGINT; SIGHUP reads the configuration again."""
+    log = Log(sys.stdout, priorities=_is_journal(os.environ))
+
+    def load() -> Config:
+        loaded = configuration.load(config_path)
+        for warning in loaded.warnings:
+            log.warning(warning)
+        return configuration.with_interval(loaded.config, arguments.interval)
+
+    config = load()
+    host = os.uname().nodename
+    wakeup = Wakeup(SIGNALS)
+    notifier = Notifier(os.environ, log.warning)
+    moment = clock.sample()
+    keeper = Keeper(
+        SqliteStore(config.paths.state, config.history, log.warning), log, moment, clock.boot_id()
+    )
+    remembered = keeper.restore(RESTORE)
+    cycles = Cycles(
+        config,
+        host,
+        keeper,
+        log,
+        Memory(standings=remembered.standings, clock=remembered.clock),
+        wakeup.poke,
+    )
+    log.info(
+        f"clock-agent {__version__} watches {host} every {config.interval:g} s;"
+        f" configuration: {config.source or 'built-in defaults'}"
+    )
+    Daemon(config, load, cycles, wakeup, notifier, log, _machine_id(host)).run()
+    log.info("stopped")
+    log.close(timeout=0.5)
+    return 0
+
+
+def _machine_id(otherwise: str) -> str:
+    """What tells this host from its clones, for its place in the interval."""
+    try:
+        with open(MACHINE_ID, encoding="ascii", errors="replace") as source:
+            return source.read(64).strip() or otherwise
+    except OSError:
+        return otherwise
+
+
+def _is_journal(environment: MutableMapping[str, str]) -> bool:
+    """Whether standard output is the journal, which takes priorities as prefixes."""
+    try:
+        found = os.fstat(sys.stdout.fileno())
+    except (OSError, ValueError, AttributeError):  # closed
+        return False
+    return environment.get("JOURNAL_STREAM") == f"{found.st_dev}:{found.st_ino}"

@@ -1,0 +1,170 @@
+"""Owns one cycle of the daemon: take readings, judge them, remember, publish, tell.
+
+Nothing here waits. The probes are started and looked after by ``gather``; saving and delivering
+have threads of their own; a datagram is sent or dropped.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, NamedTuple, Optional, Tuple
+
+from agent import clock, sinks
+from agent.core import report
+from agent.core.fold import Identity, Memory, Outcome, fold
+from agent.core.gauges import Snapshot
+from agent.core.model import Reading
+from agent.core.settings import Config
+from agent.core.steps import ClockSample
+from agent.delivery import Deliverer
+from agent.gather import Gathering, build
+from agent.log import Log
+from agent.metrics import Metrics
+from agent.publish import Publisher
+from agent.store import Cycle
+from agent.store.keeper import Keeper
+
+#: Seconds a published verdict outlives the moment the next one is due: more than a cycle takes.
+VALID_BEYOND = 10.0
+
+
+class Surroundings(NamedTuple):
+    """What a configuration stands for; a reload makes all of it anew."""
+
+    config: Config
+    gathering: Gathering
+    metrics: Optional[Metrics]
+    publisher: Publisher
+    deliverer: Deliverer
+
+    def close(self, timeout: float) -> None:
+        """Let go of everything, alerts last, within ``timeout`` seconds."""
+        if self.metrics is not None:
+            self.metrics.close()
+        self.deliverer.close(timeout)
+
+
+class Cycles:
+    """The cycles of one daemon, one after the other."""
+
+    def __init__(
+        self,
+        config: Config,
+        host: str,
+        keeper: Keeper,
+        log: Log,
+        memory: Memory,
+        poke: Callable[[], None],
+    ) -> None:
+        """``memory`` is what was known when the daemon last ran; ``poke`` is called from other
+        threads whenever a reading has come back."""
+        self._host = host
+        self._keeper = keeper
+        self._log = log
+        self._poke = poke
+        self._boot_id = clock.boot_id()
+        self._memory = memory
+        self._last_reading_at: Optional[float] = None
+        self._unpublished: Optional[str] = None
+        self._sample: ClockSample = clock.sample()
+        self._around = self._surroundings(config)
+
+    def configure(self, config: Config) -> None:
+        """Go on with ``config``; what is standing and what is owed is kept."""
+        self._around.publisher.withdraw()
+        self._around.close(timeout=0.0)
+        self._around = self._surroundings(config)
+
+    def start(self) -> None:
+        """Begin a cycle."""
+        self._sample = clock.sample()
+        self._around.gathering.start()
+
+    @property
+    def left(self) -> float:
+        """Seconds until the readings are all there, or are waited for no longer."""
+        return self._around.gathering.left
+
+    def judge(self) -> Tuple[report.Report, Outcome]:
+        """Judge what has come back, and hand it to those who save it and tell people."""
+        config = self._around.config
+        observations = self._around.gathering.observations()
+        identity = Identity(host=self._host, boot_id=self._boot_id, tags=config.tags)
+        self._memory, outcome = fold(
+            config.policy, identity, self._memory, observations, self._sample
+        )
+        self._around.deliverer.record(
+            Cycle(
+                clock=self._sample,
+                boot_id=self._boot_id,
+                observations=observations,
+                assessment=outcome.assessment,
+                standings=self._memory.standings,
+                alerts=outcome.alerts,
+                events=outcome.events,
+            )
+        )
+        said = report.Report(
+            host=self._host,
+            taken_at=self._sample.wall,
+            origin="daemon",
+            assessment=outcome.assessment,
+            observations=observations,
+            policy=config.policy,
+        )
+        return said, outcome
+
+    def show(self, said: report.Report, due: float) -> str:
+        """Publish the verdict until the next one is ``due`` (boottime), send the gauges, and return
+        the cycle in one line."""
+        text = report.text(said)
+        unpublished = self._around.publisher.publish(
+            exit_code=said.assessment.verdict.exit_code,
+            text=text,
+            valid_until_ns=int((due + VALID_BEYOND) * 1e9),
+            document=report.as_dict(said),
+        )
+        if unpublished and unpublished != self._unpublished:
+            self._log.warning(f"{unpublished}; 'clock-agent check' measures for itself meanwhile")
+        self._unpublished = unpublished
+        self._send_gauges(said)
+        line = text.partition("\n")[0].partition("|")[0].strip()
+        self._log.info(line)
+        return line
+
+    def close(self, timeout: float) -> None:
+        """Withdraw the published verdict, send what was not tried yet, save, stop."""
+        half = timeout / 2
+        self._around.publisher.withdraw()
+        self._around.close(half)
+        self._keeper.close(half)
+
+    def _send_gauges(self, said: report.Report) -> None:
+        readings = (said.observations.chrony, *said.observations.references)
+        newest = max((r.taken_at for r in readings if isinstance(r, Reading)), default=None)
+        if newest is not None:
+            self._last_reading_at = newest
+        if self._around.metrics is None:
+            return
+        changed = self._around.metrics.send(
+            Snapshot(
+                assessment=said.assessment,
+                observations=said.observations,
+                standings=self._memory.standings,
+                boottime=clock.boottime(),
+                last_reading_at=self._last_reading_at,
+                store_ok=self._keeper.trouble is None,
+            )
+        )
+        if changed:
+            self._log.warning(changed)
+
+    def _surroundings(self, config: Config) -> Surroundings:
+        return Surroundings(
+            config=config,
+            gathering=Gathering(build(config), self._poke),
+            metrics=Metrics(config.statsd, self._host) if config.statsd.enabled else None,
+            publisher=Publisher(config.paths.runtime, self._boot_id),
+            deliverer=Deliverer(
+                self._keeper, [(each, sinks.make(each)) for each in config.alerts], self._log
+            ),
+        )
