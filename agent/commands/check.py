@@ -86,9 +86,10 @@ def _published(config: Config, arguments: argparse.Namespace) -> Optional[int]:
         return None
     exit_code, text = answer
     if arguments.json:
-        text = published.read_document(os.path.join(config.paths.runtime, published.JSON_NAME))
-        if text is None:
+        document = published.read_document(os.path.join(config.paths.runtime, published.JSON_NAME))
+        if document is None:
             return None
+        text = document
     sys.stdout.write(text)
     return _status(exit_code, arguments.fail_on)
 
