@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from agent.core.model import Alert, Assessment, Observations, Reading, Standing
+from agent.core.outbox import Posting
 from agent.core.steps import ClockSample, Event
 
 
@@ -28,19 +29,6 @@ class Cycle(NamedTuple):
     #: What people have to be told because of it.
     alerts: Tuple[Alert, ...] = ()
     events: Tuple[Event, ...] = ()
-
-
-class Posting(NamedTuple):
-    """One alert owed to one sink."""
-
-    #: The ``name`` of the sink's settings.
-    sink: str
-    alert: Alert
-
-    @property
-    def ident(self) -> Tuple[str, str]:
-        """What tells this posting from all others."""
-        return (self.sink, self.alert.id)
 
 
 class Remembered(NamedTuple):

@@ -1,0 +1,246 @@
+"""Owns getting alerts to people: one thread per sink, beside the daemon's loop and never in it.
+
+At least once, over every crash: an alert is saved before it is sent and struck out after. A sink
+that blocks for ever holds up its own thread and nothing else; it is reported, not multiplied.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from typing import Callable, List, NamedTuple, Optional, Protocol, Sequence, Tuple
+
+from agent import clock
+from agent.core.model import Alert, Delivery, Verdict
+from agent.core.outbox import Posting, Queue
+from agent.core.settings import AlertSettings
+from agent.log import Log
+from agent.store import Cycle
+from agent.store.keeper import Keeper
+
+#: Seconds an alert waits for a slow disk to save it; then it goes out all the same.
+SAVE_PATIENCE = 5.0
+#: Seconds a sink may take beyond its timeout before it is called stuck.
+STUCK_AFTER = 5.0
+
+
+class Sink(Protocol):
+    """One way of telling people.
+
+    It may have an attribute ``repeat_every``: seconds after which its receiver has to be told
+    again what still lasts.
+    """
+
+    def send(self, alert: Alert, timeout: float) -> Delivery:
+        """Tell ``alert`` within ``timeout`` seconds; say how it went, and never raise."""
+
+
+class SinkHealth(NamedTuple):
+    """How one sink is doing, for status and gauges."""
+
+    name: str
+    #: Alerts it has still to deliver.
+    waiting: int
+    #: Failed attempts since it last delivered.
+    failures: int
+    #: Why the last attempt failed, or that it is stuck; empty when all is well.
+    trouble: str = ""
+
+
+class Deliverer:
+    """Hands every cycle to the keeper and its alerts to the sinks."""
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        sinks: Sequence[Tuple[AlertSettings, Sink]],
+        log: Log,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        """Start delivering what the keeper says is still owed. ``chance``: [0, 1), for jitter."""
+        self._keeper = keeper
+        self._couriers = [_Courier(keeper, *pair, log, chance) for pair in sinks]
+        owed = keeper.postings
+        for courier in self._couriers:
+            courier.add([p for p in owed if p.sink == courier.name], saved=True)
+        self._drop_unknown(owed, log)
+        keeper.on_kept = self._release
+        for courier in self._couriers:
+            courier.start()
+
+    def record(self, cycle: Cycle) -> None:
+        """Save ``cycle``, then tell its alerts. Returns at once."""
+        postings: List[Posting] = []
+        for courier in self._couriers:
+            own = courier.route(cycle.alerts)
+            courier.add(own, saved=False)
+            courier.report_stuck()
+            postings += own
+        self._keeper.record(cycle, postings)
+
+    def health(self) -> Tuple[SinkHealth, ...]:
+        """How every sink is doing, in the order of the configuration."""
+        return tuple(courier.health() for courier in self._couriers)
+
+    def close(self, timeout: float) -> None:
+        """Try once what was not tried yet, and stop: all within ``timeout`` seconds."""
+        deadline = clock.monotonic() + timeout
+        for courier in self._couriers:
+            courier.close(deadline)
+        for courier in self._couriers:
+            courier.join(max(0.0, deadline - clock.monotonic()))
+
+    def _release(self, postings: Sequence[Posting]) -> None:
+        for courier in self._couriers:
+            courier.release(postings)
+
+    def _drop_unknown(self, owed: Sequence[Posting], log: Log) -> None:
+        known = {courier.name for courier in self._couriers}
+        lost = [posting for posting in owed if posting.sink not in known]
+        for name in sorted({posting.sink for posting in lost}):
+            count = sum(posting.sink == name for posting in lost)
+            log.warning(f"{count} alerts owed to sink {name} are dropped: it is not configured")
+        self._keeper.settle(lost)
+
+
+class _Courier:
+    """One sink, its queue and its thread."""
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        settings: AlertSettings,
+        sink: Sink,
+        log: Log,
+        chance: Callable[[], float],
+    ) -> None:
+        self.name = settings.name
+        self._keeper = keeper
+        self._settings = settings
+        self._sink = sink
+        self._log = log
+        self._queue = Queue(chance, getattr(sink, "repeat_every", None))
+        self._condition = threading.Condition()
+        self._last_failure = ""
+        self._sending_since: Optional[float] = None
+        self._stuck_said = False
+        self._stop_at: Optional[float] = None
+        self._thread = threading.Thread(target=self._work, name=f"sink {self.name}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def route(self, alerts: Sequence[Alert]) -> List[Posting]:
+        """What this sink is owed of ``alerts``, with its own tags added."""
+        return [
+            Posting(self.name, alert._replace(tags={**alert.tags, **self._settings.tags}))
+            for alert in alerts
+            if Verdict[alert.severity.upper()] >= self._settings.min_severity
+        ]
+
+    def add(self, postings: Sequence[Posting], saved: bool) -> None:
+        """Owe ``postings``; those not ``saved`` wait for that, or until patience ends."""
+        if not postings:
+            return
+        condensed: List[Posting] = []
+        with self._condition:
+            not_before = clock.monotonic() + (0.0 if saved else SAVE_PATIENCE)
+            for posting in postings:
+                condensed += self._queue.add(posting, not_before)
+            self._condition.notify_all()
+        if condensed:
+            self._keeper.settle(condensed)
+
+    def release(self, postings: Sequence[Posting]) -> None:
+        """``postings`` are saved, or cannot be: they may go out."""
+        with self._condition:
+            for posting in postings:
+                self._queue.release(posting)
+            self._condition.notify_all()
+
+    def health(self) -> SinkHealth:
+        with self._condition:
+            stuck = self._stuck_for()
+            trouble = f"has not come back for {stuck:.0f} s" if stuck else self._last_failure
+            return SinkHealth(self.name, self._queue.untold, self._queue.failures, trouble)
+
+    def report_stuck(self) -> None:
+        """Say once that the thread has not come back from the sink."""
+        with self._condition:
+            stuck = self._stuck_for()
+            say, self._stuck_said = stuck > 0 and not self._stuck_said, stuck > 0
+        if say:
+            self._log.error(
+                f"alerts: sink {self.name} has not come back for {stuck:.0f} s; its alerts wait"
+            )
+
+    def close(self, deadline: float) -> None:
+        with self._condition:
+            self._stop_at = deadline
+            self._condition.notify_all()
+
+    def join(self, timeout: float) -> None:
+        self._thread.join(timeout)
+
+    def _stuck_for(self) -> float:
+        """Seconds the present attempt has taken, once that is too long; else 0."""
+        if self._sending_since is None:
+            return 0.0
+        taken = clock.monotonic() - self._sending_since
+        return taken if taken > self._settings.timeout + STUCK_AFTER else 0.0
+
+    def _work(self) -> None:
+        while True:
+            posting = self._next()
+            if posting is None:
+                return
+            delivery = self._send(posting.alert)
+            with self._condition:
+                self._sending_since = None
+                settled = self._queue.settle(delivery, clock.monotonic())
+            if settled:
+                self._keeper.settle([posting])
+            self._report(posting.alert, delivery)
+
+    def _next(self) -> Optional[Posting]:
+        """The next posting to send, however long that takes; None: stop."""
+        with self._condition:
+            while True:
+                now = clock.monotonic()
+                wait = self._queue.wait(now)
+                if self._stop_at is not None and not self._worth_waiting(wait, self._stop_at - now):
+                    return None
+                posting = self._queue.take(now)
+                if posting is not None:
+                    self._sending_since = now
+                    return posting
+                self._condition.wait(wait)
+
+    def _worth_waiting(self, wait: Optional[float], left: float) -> bool:
+        """Whether, while stopping, a message that was never tried can still go out in time."""
+        return self._queue.untried and wait is not None and wait < left
+
+    def _send(self, alert: Alert) -> Delivery:
+        try:
+            return self._sink.send(alert, self._settings.timeout)
+        except Exception as error:  # a defect of one sink must not end its thread
+            what = f"{type(error).__name__} in the sink: {error}"
+            return Delivery(delivered=False, retryable=True, what=what)
+
+    def _report(self, alert: Alert, delivery: Delivery) -> None:
+        """One log line per change, not per attempt."""
+        before, self._last_failure = self._last_failure, delivery.what
+        if delivery.delivered:
+            self._last_failure = ""
+            if before:
+                self._log.info(f"alerts: sink {self.name} delivers again")
+        elif not delivery.retryable:
+            self._log.error(
+                f"alerts: sink {self.name} refused {alert.kind} of {alert.key} for good:"
+                f" {delivery.what}"
+            )
+        elif before != delivery.what:
+            self._log.warning(
+                f"alerts: sink {self.name} has not delivered {alert.kind} of {alert.key}"
+                f" and tries again: {delivery.what}"
+            )

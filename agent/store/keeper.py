@@ -1,0 +1,160 @@
+"""Owns the one thread that touches the disk: it saves cycles, and keeps them when it cannot.
+
+The daemon's loop never waits for a disk. What could not be saved stays in memory, bounded, and goes
+to the disk when that works again; what is owed to a sink is never given up.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
+
+from agent import clock
+from agent.core.outbox import Posting
+from agent.core.steps import ClockSample
+from agent.log import Log
+from agent.store import Cycle, Remembered, Store, StoreError
+
+#: Seconds between two tries when the disk gives trouble and nothing new happens.
+RETRY_EVERY = 30.0
+#: Seconds after which a disk that has not answered counts as trouble.
+PATIENCE = 10.0
+#: Cycles kept in memory while they cannot be saved: 40 hours at one in five minutes.
+MOST_CYCLES = 500
+
+
+class Keeper:
+    """The store, seen from other threads: nothing here waits for the disk but ``restore``."""
+
+    def __init__(self, store: Store, log: Log, now: ClockSample, boot_id: str) -> None:
+        """Begin to read what was remembered, in the thread that will own ``store``."""
+        self._store = store
+        self._log = log
+        self._condition = threading.Condition()
+        self._cycles: List[Cycle] = []
+        self._postings: Dict[Tuple[str, str], Posting] = {}
+        self._changed = False
+        self._closing = False
+        self._trouble: Optional[str] = None
+        self._busy_since: Optional[float] = None
+        self._remembered: Optional[Remembered] = None
+        #: Called in the keeper's thread with what has been saved, or cannot be for now.
+        self.on_kept: Callable[[Sequence[Posting]], None] = lambda _postings: None
+        self._thread = threading.Thread(
+            target=self._work, args=(now, boot_id), name="keeper", daemon=True
+        )
+        self._thread.start()
+
+    def restore(self, timeout: float) -> Remembered:
+        """What was remembered; after ``timeout`` seconds without an answer, nothing."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._remembered or self._trouble, timeout)
+            return self._remembered or Remembered()
+
+    @property
+    def postings(self) -> Tuple[Posting, ...]:
+        """What is owed and not settled, oldest first."""
+        with self._condition:
+            return tuple(self._postings.values())
+
+    @property
+    def trouble(self) -> Optional[str]:
+        """Why the history is in memory only, in one sentence; None when it is on the disk."""
+        with self._condition:
+            since = self._busy_since
+            silent = 0.0 if since is None else clock.monotonic() - since
+            if silent > PATIENCE:
+                return f"the disk has not answered for {silent:.0f} s"
+            return self._trouble
+
+    def record(self, cycle: Cycle, postings: Sequence[Posting]) -> None:
+        """Save ``cycle`` and what is owed because of it. Returns at once."""
+        with self._condition:
+            self._cycles.append(cycle)
+            if len(self._cycles) > MOST_CYCLES:
+                self._cycles = thinned(self._cycles)
+            self._postings.update((posting.ident, posting) for posting in postings)
+            self._touch()
+
+    def settle(self, postings: Sequence[Posting]) -> None:
+        """These are owed no longer. Returns at once."""
+        with self._condition:
+            for posting in postings:
+                self._postings.pop(posting.ident, None)
+            self._touch()
+
+    def close(self, timeout: float) -> None:
+        """Save what is left and let go of the store, within ``timeout`` seconds."""
+        with self._condition:
+            self._closing = True
+            self._condition.notify_all()
+        self._thread.join(timeout)
+
+    def _touch(self) -> None:
+        self._changed = True
+        self._condition.notify_all()
+
+    def _work(self, now: ClockSample, boot_id: str) -> None:
+        while True:
+            if self._remembered is None:
+                self._attempt(lambda: self._restore(now, boot_id))
+            with self._condition:
+                if not (self._changed or self._closing):
+                    self._condition.wait(RETRY_EVERY if self._trouble else None)
+                unsaved = self._changed or bool(self._cycles) or bool(self._trouble)
+                self._changed = False
+                closing = self._closing
+            if unsaved and self._remembered is not None:
+                self._attempt(self._save)
+            self.on_kept(self.postings)
+            if closing:
+                self._attempt(self._store.close)
+                return
+
+    def _restore(self, now: ClockSample, boot_id: str) -> None:
+        remembered = self._store.restore(now, boot_id)
+        with self._condition:
+            recent, self._postings = self._postings, {}
+            self._postings.update((posting.ident, posting) for posting in remembered.postings)
+            self._postings.update(recent)
+            self._remembered = remembered
+            self._condition.notify_all()
+
+    def _save(self) -> None:
+        with self._condition:
+            cycles, postings = list(self._cycles), list(self._postings.values())
+        self._store.save(cycles, postings)
+        saved = {id(cycle) for cycle in cycles}
+        with self._condition:
+            self._cycles = [cycle for cycle in self._cycles if id(cycle) not in saved]
+
+    def _attempt(self, work: Callable[[], None]) -> None:
+        """Do ``work`` with the disk, and note whether that gives trouble."""
+        with self._condition:
+            self._busy_since = clock.monotonic()
+        trouble: Optional[str] = None
+        try:
+            work()
+        except StoreError as error:
+            trouble = str(error)
+        except Exception as error:  # a defect of the store must not end the thread that alerts need
+            trouble = f"{type(error).__name__} in the store: {error}"
+        with self._condition:
+            self._busy_since = None
+            before, self._trouble = self._trouble, trouble
+            self._condition.notify_all()
+        if trouble and trouble != before:
+            self._log.warning(f"history is kept in memory only: {trouble}")
+        elif before and not trouble:
+            self._log.info("history is kept on the disk again")
+
+
+def thinned(cycles: Sequence[Cycle]) -> List[Cycle]:
+    """About half of ``cycles``: the last, every other one before, and all in which something
+    happened; if that is nearly everything, the newer half."""
+    kept = [
+        cycle
+        for age, cycle in zip(range(len(cycles) - 1, -1, -1), cycles)
+        if cycle.alerts or cycle.events or age % 2 == 0
+    ]
+    return kept if len(kept) <= len(cycles) * 3 // 4 else kept[len(kept) // 2 :]
