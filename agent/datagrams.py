@@ -13,6 +13,7 @@ import socket
 import threading
 from typing import Any, Callable, Optional, Sequence, Tuple, Union
 
+from agent import clock
 from agent.core.address import Address
 
 #: Seconds a look-up may take, between look-ups, and between tries while there is no address.
@@ -22,15 +23,8 @@ RETRY = 15.0
 
 #: (family, socket address), the form ``socket`` wants.
 Endpoint = Tuple[int, Any]  # Any: a path, or a tuple whose form depends on the family
-#: Takes host, port and seconds; returns endpoints, or one sentence that says why there are none.
+#: Takes host, port and a moment of CLOCK_MONOTONIC; as ``agent.resolve.resolve``.
 LookUp = Callable[[str, int, float], Union[Sequence[Endpoint], str]]
-
-
-def by_resolver(host: str, port: int, timeout: float) -> Union[Sequence[Endpoint], str]:
-    """Look ``host`` up in the system's resolver, within ``timeout`` seconds."""
-    from agent.resolve import resolve
-
-    return resolve(host, port, timeout)
 
 
 class Outlet:
@@ -39,7 +33,8 @@ class Outlet:
     def __init__(self, address: Address, look_up: LookUp) -> None:
         self._address = address
         self._look_up = look_up
-        self._endpoints, self._missing = _known_at_once(address)
+        self._missing = f"the name {address.host} has not been resolved yet"
+        self._endpoints = self._known_at_once()
         self._used: Sequence[Endpoint] = ()
         self._index = 0
         self._socket: Optional[socket.socket] = None
@@ -107,28 +102,19 @@ class Outlet:
             self._socket.close()
             self._socket = None
 
+    def _known_at_once(self) -> Sequence[Endpoint]:
+        """The endpoints of a path or a numeric address; none yet for a name."""
+        if self._address.path:
+            return ((socket.AF_UNIX, self._address.path),)
+        found = self._look_up(self._address.host, self._address.port, clock.monotonic())
+        return () if isinstance(found, str) else tuple(found)
+
     def _keep_looking(self) -> None:
         host, port = self._address.host, self._address.port
         while not self._closing.is_set():
-            found = self._look_up(host, port, LOOK_UP_TIMEOUT)
+            found = self._look_up(host, port, clock.monotonic() + LOOK_UP_TIMEOUT)
             if isinstance(found, str):
                 self._missing = found
             elif found:
                 self._endpoints = tuple(found)
             self._closing.wait(REFRESH if self._endpoints else RETRY)
-
-
-def _known_at_once(address: Address) -> Tuple[Sequence[Endpoint], str]:
-    """The endpoints of a path or a literal address; none for a name."""
-    if address.path:
-        return ((socket.AF_UNIX, address.path),), ""
-    try:
-        found = socket.getaddrinfo(
-            address.host,
-            address.port,
-            type=socket.SOCK_DGRAM,
-            flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
-        )
-    except (OSError, UnicodeError):
-        return (), f"the name {address.host} has not been resolved yet"
-    return tuple((family, where) for family, _, _, _, where in found), ""

@@ -8,7 +8,8 @@ from agent.core import statsd
 from agent.core.address import parse_address
 from agent.core.gauges import Snapshot, gauges
 from agent.core.settings import StatsdSettings
-from agent.datagrams import LookUp, Outlet, by_resolver
+from agent.datagrams import LookUp, Outlet
+from agent.resolve import resolve
 
 HEARTBEAT = "heartbeat"
 
@@ -16,7 +17,7 @@ HEARTBEAT = "heartbeat"
 class Metrics:
     """The gauges of one host. Making one neither waits nor fails; nothing here ever blocks."""
 
-    def __init__(self, settings: StatsdSettings, host: str, look_up: LookUp = by_resolver) -> None:
+    def __init__(self, settings: StatsdSettings, host: str, look_up: LookUp = resolve) -> None:
         """``settings`` are valid; ``host`` is this host's name as it is; see ``core.statsd``."""
         address = parse_address(settings.address)
         self._where = f"StatsD at {settings.address}"
