@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Dict, NamedTuple, Optional, Tuple
 
 from agent.core.model import Detail, ServiceState, Verdict, Weight
-from agent.core.service_causes import CAUSES, Cause
+from agent.core.service_causes import CAUSES
+from agent.core.service_rows import Cause
 from agent.core.service_view import Look, Program, View
 from agent.core.units import CHRONY_UNITS, OTHER_UNITS, Unit, shown
 
