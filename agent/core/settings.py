@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Mapping, NamedTuple, Optional, Tuple
 
 from agent.core.model import Policy, Verdict
+from agent.core.redis_url import shown_url
 
 
 class ChronySettings(NamedTuple):
@@ -46,6 +47,12 @@ class ReferenceSettings(NamedTuple):
     server_name: Optional[str] = None
     timeout: float = 1.0
     samples: int = 5
+
+    def __repr__(self) -> str:
+        """As a named tuple shows itself, but without the password in the URL."""
+        shown = self._asdict() | {"url": shown_url(self.url)}
+        fields = ", ".join(f"{name}={value!r}" for name, value in shown.items())
+        return f"ReferenceSettings({fields})"
 
 
 class StatsdSettings(NamedTuple):
