@@ -30,6 +30,7 @@ FAMILIES: Mapping[str, Tuple[str, ...]] = {
         "agent.published",
         "agent.resolve",
         "agent.spawn",
+        "agent.tree",
         "agent.wakeup",
     ),
     "probes": ("agent.probes",),
@@ -51,6 +52,7 @@ FAMILIES: Mapping[str, Tuple[str, ...]] = {
     ),
     "gather": ("agent.gather",),
     "delivery": ("agent.delivery",),
+    "cycle": ("agent.cycle",),
     "daemon": ("agent.daemon",),
     "commands": ("agent.commands",),
     "cli": ("agent.cli", "agent.__main__"),
@@ -65,8 +67,9 @@ MAY_IMPORT: Mapping[str, Set[str]] = {
     "config": _GROUND | {"sinks"},
     "gather": _GROUND | {"probes"},
     "delivery": _GROUND | {"sinks", "store"},
-    "daemon": _CONDUCTED,
-    "commands": _CONDUCTED | {"daemon"},
+    "cycle": _CONDUCTED,
+    "daemon": _CONDUCTED | {"cycle"},
+    "commands": _CONDUCTED | {"cycle", "daemon"},
     "cli": _CONDUCTED | {"commands"},
 }
 #: Families whose members stand alone: each is one way of doing the same thing.
