@@ -31,6 +31,7 @@ FAMILIES: Mapping[str, Tuple[str, ...]] = {
         "agent.resolve",
         "agent.spawn",
         "agent.tree",
+        "agent.tree",
         "agent.wakeup",
     ),
     "probes": ("agent.probes",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -10,7 +11,8 @@ from typing import Iterator, Tuple
 
 import pytest
 
-from agent.processes import find_named
+from agent.core.service_view import Program
+from agent.processes import find_named, peek
 from tests.support.waiting import wait_for
 
 
@@ -42,3 +44,45 @@ def test_a_stopped_program_says_so(sleeper: Tuple[str, subprocess.Popen[bytes]])
 
 def test_a_name_nobody_has_finds_nothing() -> None:
     assert find_named("no-such-program-91c4") == []
+
+
+def test_a_peek_tells_name_state_and_first_argument(
+    sleeper: Tuple[str, subprocess.Popen[bytes]],
+) -> None:
+    name, process = sleeper
+    process.send_signal(signal.SIGSTOP)
+    assert wait_for(lambda: (peek(process.pid) or Program(0, "")).state == "T", timeout=5.0)
+    seen = peek(process.pid)
+    assert seen is not None
+    assert (seen.name, seen.arguments0) == (name, name)
+
+
+def test_a_script_does_not_pass_for_the_program_it_is_named_after(tmp_path: Path) -> None:
+    script = tmp_path / "chronyd-4f"
+    script.write_text("#!/bin/sh\nread line\n", "utf-8")
+    script.chmod(0o755)
+    with subprocess.Popen([script], stdin=subprocess.PIPE) as process:
+        assert wait_for(
+            lambda: (peek(process.pid) or Program(0, "")).name == script.name, timeout=5.0
+        )
+        seen = peek(process.pid)
+        process.kill()
+    assert seen is not None
+    assert seen.arguments0 == "sh"
+
+
+def test_a_dead_pid_is_dead_and_a_hidden_one_is_unknown(tmp_path: Path) -> None:
+    with subprocess.Popen(["/bin/true"]) as process:
+        process.wait()
+    assert peek(process.pid) == Program(process.pid, "", state="X")
+    assert peek(os.getpid(), proc=str(tmp_path)) is None
+
+
+def test_the_unit_of_a_process_is_read_from_its_control_group(tmp_path: Path) -> None:
+    own = tmp_path / str(os.getpid())
+    own.mkdir()
+    (own / "stat").write_text("7 (chronyd) S 1", "utf-8")
+    (own / "cgroup").write_text("4:cpu:/x\n1:name=systemd:/system.slice/chrony.service\n", "utf-8")
+    seen = peek(os.getpid(), proc=str(tmp_path))
+    assert seen is not None
+    assert (seen.unit, seen.state) == ("chrony.service", "S")

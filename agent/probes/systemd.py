@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Tuple
+from typing import Optional, Tuple
 
 from agent import clock, processes, spawn
+from agent.core import unitfiles
 from agent.core.model import ServiceState, Verdict
 from agent.core.service import Facts, Look, decide, unanswered, watched_pid
 from agent.core.settings import ServiceSettings
-from agent.core.units import FAMILY, PROPERTIES, parse, shown
+from agent.core.units import CHRONY_UNITS, FAMILY, PROPERTIES, parse, shown
+from agent.tree import Tree
 
 #: Seconds systemctl gets: it answers in 5 ms, and in 25 s or never on a stuck bus.
 DEADLINE = 1.8
 #: Exists exactly where systemd is the init; systemctl itself decides by it.
 BOOTED = "/run/systemd/system"
+#: Package tools that can bring a chrony package back, the one to use first.
+INSTALLERS = ("apt-get", "dnf", "yum", "zypper")
+CAP_SYS_TIME = 25
 
 
 class ServiceProbe:
@@ -48,7 +53,8 @@ class ServiceProbe:
         state = decide(facts)
         if state.verdict is Verdict.OK:
             return state
-        return decide(facts._replace(look=_look()))
+        fragment = str(state.detail.get("fragment_path", ""))
+        return decide(facts._replace(look=_look(state.unit, fragment)))
 
     def _command(self) -> Tuple[str, ...]:
         extra = () if self._wanted in ("auto", *FAMILY) else (self._wanted,)
@@ -115,5 +121,25 @@ def _without_systemd() -> ServiceState:
     )
 
 
-def _look() -> Look:
-    return Look()
+def _look(unit: str, fragment: str) -> Look:
+    """See what systemd does not say: living chronyds, unit files, what may be done here."""
+    files = Tree("/")
+    found = [processes.peek(process.pid) for process in processes.find_named("chronyd")]
+    return Look(
+        chronyds=tuple(program for program in found if program is not None),
+        aliases=unitfiles.aliases(files, unit),
+        real_names=tuple(name for name in CHRONY_UNITS if unitfiles.vendor_file(files, name)),
+        boot_link=bool(unitfiles.boot_links(files, unit)),
+        empty_file=bool(fragment) and files.entry(fragment).kind == "file",
+        installed=spawn.find_program("chronyd") != "chronyd",
+        may_set_clock=_may_set_clock(),
+        installer=next((tool for tool in INSTALLERS if spawn.find_program(tool) != tool), ""),
+    )
+
+
+def _may_set_clock() -> Optional[bool]:
+    """Whether the init of this host holds CAP_SYS_TIME; None when it does not say."""
+    for line in (Tree("/").read("/proc/1/status") or "").split("\n"):
+        if line.startswith("CapBnd:"):
+            return bool(int(line[7:].strip() or "0", 16) >> CAP_SYS_TIME & 1)
+    return None
