@@ -42,13 +42,16 @@ bench: .venv/.dev ## Print speed and memory against the tools the program runs
 	@tools/packages test
 	@$(BIN)/python -m bench
 
-# The rest makes the environments. Each is made anew when what it is made from has changed.
+# The rest makes the environments, and brings them up to date when what they are made from changes.
 
-.venv/.run: pyproject.toml requirements/run.txt
+.venv/.made:
 	@python=$$(tools/pythons | awk 'NR == 1 {print $$2}'); \
 	if [ -z "$$python" ]; then tools/packages run; python=/usr/bin/python3; fi; \
 	echo "Making .venv with $$python"; \
 	"$$python" -m venv --clear .venv
+	@touch $@
+
+.venv/.run: .venv/.made pyproject.toml requirements/run.txt
 	@$(BIN)/$(PIP) --requirement requirements/run.txt
 	@$(BIN)/$(PIP) --no-deps --editable .
 	@touch $@
