@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Callable, Mapping, Optional, Sequence, Tuple
 
 from agent.core import disagreement, wording
@@ -34,13 +35,13 @@ def judge_reading(policy: Policy, reading: Reading) -> Verdict:
         return Verdict.CRITICAL
     if reading.lower > policy.offset_warning:
         return Verdict.WARNING
-    # written so that a reading which is not a number at all is unsure, never ok
     return Verdict.OK if reading.upper <= policy.offset_critical else Verdict.UNSURE
 
 
 def asked(seen: Observations) -> Tuple[Observation, ...]:
     """What every source that is switched on answered, chronyd first."""
-    return ((seen.chrony,) if seen.chrony else ()) + seen.references
+    answers = ((seen.chrony,) if seen.chrony else ()) + seen.references
+    return tuple(map(_sound, answers))
 
 
 def trusted(seen: Observations) -> Tuple[Reading, ...]:
@@ -57,9 +58,13 @@ def best(readings: Sequence[Reading]) -> Optional[Reading]:
 
 
 def vouching(policy: Policy, readings: Sequence[Reading]) -> Tuple[Reading, ...]:
-    """The readings that say the clock is good enough to work with: ok, or only a warning."""
-    enough = (Verdict.OK, Verdict.WARNING)
-    return tuple(r for r in readings if judge_reading(policy, r) in enough)
+    """The readings that exclude a critical offset, and so say the clock is good to work with."""
+    return tuple(r for r in readings if r.upper <= policy.offset_critical)
+
+
+def undecided(policy: Policy, reading: Reading) -> bool:
+    """True for a reading that neither proves a critical offset nor excludes it."""
+    return not (reading.lower > policy.offset_critical or reading.upper <= policy.offset_critical)
 
 
 def judge_offset(policy: Policy, seen: Observations) -> Finding:
@@ -107,7 +112,7 @@ def judge_offset(policy: Policy, seen: Observations) -> Finding:
 
 def judge_sync(policy: Policy, seen: Observations) -> Finding:
     """A clock nobody vouches for is critical; a clock one of two vouches for is a warning."""
-    chrony = seen.chrony
+    chrony = _sound(seen.chrony) if seen.chrony else None
     if isinstance(chrony, Reading):
         return _judge_synchronised(policy, chrony)
     voucher = best(vouching(policy, trusted(seen)))
@@ -161,7 +166,8 @@ def judge_reference(policy: Policy, seen: Observations) -> Optional[Finding]:
     """Every configured reference is expected to answer, precisely enough to be of use."""
     if not seen.references:
         return None
-    faults = tuple(f for f in (_reference_fault(policy, r) for r in seen.references) if f)
+    answers = map(_sound, seen.references)
+    faults = tuple(f for f in (_reference_fault(policy, answer) for answer in answers) if f)
     if not faults:
         names = wording.listing([wording.source(r.source) for r in seen.references])
         return Finding(
@@ -190,10 +196,18 @@ CONDITIONS: Mapping[str, Judge] = {
 }
 
 
+def _sound(answer: Observation) -> Observation:
+    """``answer``; a miss when its numbers are none: every comparison with nan is silently false."""
+    if isinstance(answer, Miss) or (math.isfinite(answer.upper) and answer.uncertainty >= 0):
+        return answer
+    what = f"{wording.source(answer.source)} gave a reading that is not a number"
+    return Miss(source=answer.source, cause="unreadable", what=what)
+
+
 def _judge_synchronised(policy: Policy, reading: Reading) -> Finding:
     """chronyd vouches; how far the clock is off is the offset condition's matter, unless the
     error bound is so wide that its word is worth nothing."""
-    if judge_reading(policy, reading) is not Verdict.UNSURE:
+    if not undecided(policy, reading):
         return Finding(
             condition="sync",
             verdict=Verdict.OK,
@@ -216,7 +230,7 @@ def _reference_fault(policy: Policy, seen: Observation) -> Optional[Miss]:
     """Why a reference is of no use; None when it is."""
     if isinstance(seen, Miss):
         return seen
-    if judge_reading(policy, seen) is not Verdict.UNSURE:
+    if not undecided(policy, seen):
         return None
     return Miss(
         source=seen.source,

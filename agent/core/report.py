@@ -90,7 +90,7 @@ def _performance(policy: Policy, best: Optional[Reading]) -> Iterator[str]:
 
     The thresholds are magnitudes, written the way every grapher draws them.
     """
-    if best is None or not math.isfinite(best.upper):
+    if best is None:
         return
     limits = f"{_number(policy.offset_warning)};{_number(policy.offset_critical)}"
     yield f"offset={_number(best.offset)}ms;{limits}"
@@ -125,8 +125,8 @@ def _line(said: str, limit: int = _LONGEST_LINE) -> str:
     return wording.plain(said.replace("|", "\\x7c"), limit)
 
 
-def _milliseconds(seconds: float) -> Optional[float]:
-    return round(seconds * 1000, 6) if math.isfinite(seconds) else None
+def _milliseconds(seconds: float) -> float:
+    return round(seconds * 1000, 6)
 
 
 def _reading(policy: Policy, seen: Observation) -> Dict[str, Any]:
