@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import random
 import threading
-from typing import Callable, List, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from agent import clock
 from agent.core.model import Alert, Delivery, Verdict
 from agent.core.outbox import Posting, Queue
 from agent.core.settings import AlertSettings
 from agent.log import Log
+from agent.sinks import Sink
 from agent.store import Cycle
 from agent.store.keeper import Keeper
 
@@ -22,17 +23,6 @@ from agent.store.keeper import Keeper
 SAVE_PATIENCE = 5.0
 #: Seconds a sink may take beyond its timeout before it is called stuck.
 STUCK_AFTER = 5.0
-
-
-class Sink(Protocol):
-    """One way of telling people.
-
-    It may have an attribute ``repeat_every``: seconds after which its receiver has to be told
-    again what still lasts.
-    """
-
-    def send(self, alert: Alert, timeout: float) -> Delivery:
-        """Tell ``alert`` within ``timeout`` seconds; say how it went, and never raise."""
 
 
 class SinkHealth(NamedTuple):
@@ -56,17 +46,22 @@ class Deliverer:
         sinks: Sequence[Tuple[AlertSettings, Sink]],
         log: Log,
         chance: Callable[[], float] = random.random,
+        after: Optional[Deliverer] = None,
     ) -> None:
-        """Start delivering what the keeper says is still owed. ``chance``: [0, 1), for jitter."""
+        """Start delivering what the keeper says is still owed.
+
+        ``chance`` gives [0, 1), for the jitter. ``after`` is the closed one this one takes over
+        from: a sink that is still busy there is waited for, so that nothing goes out of order.
+        """
         self._keeper = keeper
         self._couriers = [_Courier(keeper, *pair, log, chance) for pair in sinks]
         owed = keeper.postings
-        for courier in self._couriers:
-            courier.add([p for p in owed if p.sink == courier.name], saved=True)
         self._drop_unknown(owed, log)
         keeper.on_kept = self._release
+        busy = {courier.name: courier for courier in after._couriers} if after else {}
         for courier in self._couriers:
-            courier.start()
+            own = [posting for posting in owed if posting.sink == courier.name]
+            courier.start(own, busy.get(courier.name))
 
     def record(self, cycle: Cycle) -> None:
         """Save ``cycle``, then tell its alerts. Returns at once."""
@@ -119,15 +114,20 @@ class _Courier:
         self._settings = settings
         self._sink = sink
         self._log = log
-        self._queue = Queue(chance, getattr(sink, "repeat_every", None))
+        self._queue = Queue(chance, sink.repeat_every)
         self._condition = threading.Condition()
         self._last_failure = ""
         self._sending_since: Optional[float] = None
         self._stuck_said = False
         self._stop_at: Optional[float] = None
-        self._thread = threading.Thread(target=self._work, name=f"sink {self.name}", daemon=True)
+        self._thread: Optional[threading.Thread] = None
 
-    def start(self) -> None:
+    def start(self, owed: Sequence[Posting], before: Optional[_Courier]) -> None:
+        """Begin with what was ``owed`` already; after the courier ``before`` has come back."""
+        self.add(owed, saved=True)
+        self._thread = threading.Thread(
+            target=self._work, args=(owed, before), name=f"sink {self.name}", daemon=True
+        )
         self._thread.start()
 
     def route(self, alerts: Sequence[Alert]) -> List[Posting]:
@@ -179,8 +179,9 @@ class _Courier:
             self._stop_at = deadline
             self._condition.notify_all()
 
-    def join(self, timeout: float) -> None:
-        self._thread.join(timeout)
+    def join(self, timeout: Optional[float] = None) -> None:
+        if self._thread is not None:
+            self._thread.join(timeout)
 
     def _stuck_for(self) -> float:
         """Seconds the present attempt has taken, once that is too long; else 0."""
@@ -189,7 +190,9 @@ class _Courier:
         taken = clock.monotonic() - self._sending_since
         return taken if taken > self._settings.timeout + STUCK_AFTER else 0.0
 
-    def _work(self) -> None:
+    def _work(self, owed: Sequence[Posting], before: Optional[_Courier]) -> None:
+        if before is not None:
+            self._wait_for(before, owed)
         while True:
             posting = self._next()
             if posting is None:
@@ -202,23 +205,34 @@ class _Courier:
                 self._keeper.settle([posting])
             self._report(posting.alert, delivery)
 
+    def _wait_for(self, before: _Courier, owed: Sequence[Posting]) -> None:
+        """Let ``before`` finish what it is sending, and strike out what it has delivered."""
+        with self._condition:
+            self._sending_since = clock.monotonic()
+        before.join()
+        still_owed = {posting.ident for posting in self._keeper.postings}
+        with self._condition:
+            self._sending_since = None
+            for posting in owed:
+                if posting.ident not in still_owed:
+                    self._queue.discard(posting)
+
     def _next(self) -> Optional[Posting]:
         """The next posting to send, however long that takes; None: stop."""
         with self._condition:
             while True:
                 now = clock.monotonic()
-                wait = self._queue.wait(now)
-                if self._stop_at is not None and not self._worth_waiting(wait, self._stop_at - now):
+                if self._stop_at is not None and not (
+                    now < self._stop_at and self._queue.untried(by=self._stop_at)
+                ):
                     return None
                 posting = self._queue.take(now)
                 if posting is not None:
                     self._sending_since = now
                     return posting
-                self._condition.wait(wait)
-
-    def _worth_waiting(self, wait: Optional[float], left: float) -> bool:
-        """Whether, while stopping, a message that was never tried can still go out in time."""
-        return self._queue.untried and wait is not None and wait < left
+                left = None if self._stop_at is None else self._stop_at - now
+                waits = [w for w in (self._queue.wait(now), left) if w is not None]
+                self._condition.wait(min(waits, default=None))
 
     def _send(self, alert: Alert) -> Delivery:
         try:

@@ -74,10 +74,9 @@ class Queue:
         """How many messages the receiver has not had yet."""
         return sum(not entry.told for entry in self._entries)
 
-    @property
-    def untried(self) -> bool:
-        """Whether a message waits that was never tried."""
-        return any(not entry.attempts for entry in self._entries)
+    def untried(self, by: float) -> bool:
+        """Whether a message waits that was never tried, and may be before ``by``."""
+        return self._rest_until < by and any(not entry.attempts for entry in self._entries)
 
     @property
     def failures(self) -> int:
@@ -103,6 +102,10 @@ class Queue:
         for entry in self._entries:
             if entry.posting.ident == posting.ident and not entry.attempts:
                 entry.not_before = NEVER_BEFORE
+
+    def discard(self, posting: Posting) -> None:
+        """It is owed no longer: somebody else has delivered it."""
+        self._entries = [e for e in self._entries if e.posting.ident != posting.ident]
 
     def take(self, now: float) -> Optional[Posting]:
         """The posting to send now, if there is one; then tell how it went with ``settle``."""

@@ -95,15 +95,16 @@ class Keeper:
         self._condition.notify_all()
 
     def _work(self, now: ClockSample, boot_id: str) -> None:
+        self._attempt(lambda: self._restore(now, boot_id))
         while True:
-            if self._remembered is None:
-                self._attempt(lambda: self._restore(now, boot_id))
             with self._condition:
                 if not (self._changed or self._closing):
                     self._condition.wait(RETRY_EVERY if self._trouble else None)
                 unsaved = self._changed or bool(self._cycles) or bool(self._trouble)
                 self._changed = False
                 closing = self._closing
+            if self._remembered is None:  # never write over what has not been read
+                self._attempt(lambda: self._restore(now, boot_id))
             if unsaved and self._remembered is not None:
                 self._attempt(self._save)
             self.on_kept(self.postings)

@@ -86,6 +86,11 @@ def remembered(connection: sqlite3.Connection, now: Moment) -> Remembered:
     )
 
 
+def essentials(connection: sqlite3.Connection, now: Moment) -> Remembered:
+    """What must not be lost, and nothing else: what can be had of a file with a damaged history."""
+    return Remembered(standings=standings(connection, now), postings=postings(connection))
+
+
 def standings(connection: sqlite3.Connection, now: Moment) -> Tuple[Standing, ...]:
     """The standings that are remembered; one that cannot be read is left out."""
     bodies = connection.execute("SELECT body FROM standing ORDER BY rowid")

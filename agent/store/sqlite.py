@@ -72,11 +72,11 @@ class SqliteStore:
         except _LockedError:
             raise
         except schema.UnusableFileError as error:
-            readable = self._read_only(moment) or Remembered()
+            readable = self._read_only(rows.essentials, moment) or Remembered()
             self._set_aside(error)
             return readable
         except StoreError:
-            readable_only = self._read_only(moment)
+            readable_only = self._read_only(rows.remembered, moment)
             if readable_only is None:
                 raise
             return readable_only
@@ -96,10 +96,12 @@ class SqliteStore:
             os.close(self._lock)
             self._lock = None
 
-    def _read_only(self, moment: Moment) -> Optional[Remembered]:
+    def _read_only(
+        self, read: Callable[[sqlite3.Connection, Moment], Remembered], moment: Moment
+    ) -> Optional[Remembered]:
         """What can be read of a file that cannot be used otherwise; None when nothing can."""
         with contextlib.suppress(OSError, _error_class()), reader.reading(self.path) as connection:
-            return rows.remembered(connection, moment)
+            return read(connection, moment)
         return None
 
     def _attempt(self, work: Callable[[sqlite3.Connection], T]) -> T:
