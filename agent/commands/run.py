@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, MutableMapping, Optional
 
-from agent import __version__, clock
+from agent import __version__, clock, spawn
 from agent import config as configuration
 from agent.core.fold import Memory
 from agent.core.settings import Config
@@ -65,6 +65,7 @@ def run(arguments: argparse.Namespace, config_path: Optional[str]) -> int:
         f" configuration: {config.source or 'built-in defaults'}"
     )
     Daemon(config, load, cycles, wakeup, notifier, log, _machine_id(host)).run()
+    spawn.end_all()
     log.info("stopped")
     log.close(timeout=0.5)
     return 0

@@ -50,15 +50,16 @@ class Daemon:
         draft.write_text(yaml.safe_dump({**self._defaults, **settings}))
         os.rename(draft, self.config)
 
-    def start(self, environment: Mapping[str, str] = {}) -> None:
-        """Start the daemon with ``environment`` added to ours."""
-        with self._output.open("ab") as output:
+    def start(self, environment: Mapping[str, str] = {}, output: Optional[int] = None) -> None:
+        """Start the daemon with ``environment`` added to ours; ``output``: a descriptor to print
+        to instead of the file that ``output`` reads."""
+        with self._output.open("ab") as file:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "agent", "--config", str(self.config), "run"],
                 cwd=ROOT,
                 env={**os.environ, **environment},
                 stdin=subprocess.DEVNULL,
-                stdout=output,
+                stdout=file if output is None else output,
                 stderr=subprocess.STDOUT,
             )
 
