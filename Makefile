@@ -40,7 +40,7 @@ fix: .venv/.dev ## Format the code, and mend what the linter can mend by itself
 
 bench: .venv/.dev ## Print speed and memory against the tools the program runs
 	@tools/packages test
-	@$(BIN)/python -m bench
+	@$(BIN)/python -m bench $(CYCLES)
 
 # The rest makes the environments, and brings them up to date when what they are made from changes.
 

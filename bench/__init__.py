@@ -1,0 +1,1 @@
+"""Measures the program against the tools it runs. Prints ratios; asserts nothing."""
