@@ -13,7 +13,8 @@ from agent.config_build import Note, Values, build, conflicts
 from agent.core.redis_url import RedisUrl, parse_url
 from agent.core.settings import Config
 from agent.settings_kinds import REDIS_URL, RESERVED, SECRET, near
-from agent.settings_table import TABLE, Records, Row, Section, Setting
+from agent.settings_rows import Records, Row, Section, Setting
+from agent.settings_table import TABLE
 from agent.yaml_tree import Entry, Mapping, Node, Scalar, Sequence
 
 _TAG_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")

@@ -10,10 +10,12 @@ from typing import Any, Iterator, List, Mapping, Sequence
 
 from agent.core.settings import AlertSettings, Config
 from agent.settings_kinds import RESERVED
-from agent.settings_table import SINKS, TABLE, Row, Section, Setting
+from agent.settings_lists import SINKS
+from agent.settings_rows import Row, Section, Setting
+from agent.settings_table import TABLE
 
 _WIDTH = 92
-_PLAIN = re.compile(r"[A-Za-z0-9/_.@%+-]([A-Za-z0-9/_.@%+:-]*[A-Za-z0-9/_.@%+-])?")
+_PLAIN = re.compile(r"[A-Za-z0-9/_]([A-Za-z0-9/_.@%+:-]*[A-Za-z0-9/_.@%+-])?")
 _HEAD = """\
 ## Configuration of clock-agent. Every key is optional; shown is its default, or an example.
 ## A line that starts with ## explains, one that starts with # is a setting: take its # away.
