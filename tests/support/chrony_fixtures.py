@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Iterator, Protocol, Sequence
+from typing import Iterator, Mapping, Protocol, Sequence
 
 import pytest
 
@@ -15,7 +15,12 @@ from tests.support.faketime_server import TimeServer
 class StartChronyd(Protocol):
     """Starts a chronyd in a directory of its own; it is ended when the test is."""
 
-    def __call__(self, *servers: TimeServer, extra: Sequence[str] = ()) -> Chronyd:
+    def __call__(
+        self,
+        *servers: TimeServer,
+        extra: Sequence[str] = (),
+        environment: Mapping[str, str] = {},
+    ) -> Chronyd:
         """Follow ``servers``, with the lines ``extra`` in its configuration."""
 
 
@@ -31,10 +36,16 @@ def start_chronyd(private_dir: Path) -> Iterator[StartChronyd]:
     """Start one or several; each answers when the call returns, synchronised or not."""
     with ExitStack() as started:
 
-        def start(*servers: TimeServer, extra: Sequence[str] = ()) -> Chronyd:
+        def start(
+            *servers: TimeServer,
+            extra: Sequence[str] = (),
+            environment: Mapping[str, str] = {},
+        ) -> Chronyd:
             directory = private_dir / f"chronyd{len(list(private_dir.iterdir()))}"
             directory.mkdir(mode=0o700)
-            return started.enter_context(Chronyd(directory, *servers, extra=extra))
+            return started.enter_context(
+                Chronyd(directory, *servers, extra=extra, environment=environment)
+            )
 
         yield start
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 from pathlib import Path
 from types import TracebackType
-from typing import Callable, Optional, Sequence, Type
+from typing import Callable, Mapping, Optional, Sequence, Type
 
 from agent.core import tracking
 from agent.core.settings import ChronySettings
@@ -27,7 +27,8 @@ PATIENCE = 40.0
 class Chronyd:
     """A chronyd in ``directory``, which must be ours alone and have a short path.
 
-    It listens only on ``socket`` there: no NTP port, and no command port unless one is given.
+    It listens only on ``socket`` there: no NTP port, no command port. ``environment`` is added to
+    ours for it.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class Chronyd:
         directory: Path,
         *servers: TimeServer,
         extra: Sequence[str] = (),
-        command_port: int = 0,
+        environment: Mapping[str, str] = {},
     ) -> None:
         self.directory = directory
         self.socket = directory / "chronyd.sock"
@@ -46,13 +47,14 @@ class Chronyd:
         lines = [f"server {server.host} port {server.port} {QUICK}" for server in servers]
         lines += [
             "port 0",
-            f"cmdport {command_port}",
+            "cmdport 0",
             f"bindcmdaddress {self.socket}",
             f"pidfile {directory / 'chronyd.pid'}",
             f"user {pwd.getpwuid(os.geteuid()).pw_name}",
             *extra,
         ]
         self._config.write_text("\n".join(lines) + "\n")
+        self._environment = {**os.environ, **environment}
         self._process: Optional[subprocess.Popen[bytes]] = None
 
     @property
@@ -77,6 +79,7 @@ class Chronyd:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [self._daemon, "-x", "-d", *as_user, "-f", str(self._config)],
+                env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

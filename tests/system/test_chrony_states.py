@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 from typing import List, Optional, Sequence
 
 import psutil  # noqa: F401  loaded here, because nobody may not read it where it is installed
@@ -20,6 +21,7 @@ from tests.support.chronyd import PATIENCE, Chronyd
 from tests.support.faketime_server import TimeServer
 from tests.support.nobody import as_nobody
 from tests.support.waiting import wait_for
+from tests.support.wall import Wall
 
 
 def probe(daemon: Chronyd) -> ChronyProbe:
@@ -170,6 +172,20 @@ def test_two_servers_that_contradict_each_other_are_no_majority(
     wait_for_miss(probe(daemon), ["no-majority"])
 
 
+@pytest.mark.parametrize("step", [1320.0, -1320.0])
+def test_a_clock_set_behind_its_back_is_said_as_soon_as_chronyd_sees_it(
+    start_chronyd: StartChronyd, time_server: TimeServer, tmp_path: Path, step: float
+) -> None:
+    wall = Wall(tmp_path)
+    daemon = start_chronyd(time_server, environment=wall.environment)
+    daemon.wait_until_synchronised()
+    asked = probe(daemon)
+    assert isinstance(asked.read(), Reading)
+    time_server.silent = True  # else it has measured the new offset before anybody asks
+    wall.shift(step)
+    wait_for_miss(asked, ["clock-stepped"])
+
+
 def test_local_mode_is_only_its_own_clock(start_chronyd: StartChronyd) -> None:
     daemon = start_chronyd(extra=["local stratum 10"])
     daemon.wait_until(lambda claimed: claimed.reference_id == "7F7F0101", "in local mode")
@@ -211,7 +227,7 @@ def test_a_stopped_chronyd_is_not_running_for_an_unprivileged_user_too(
     assert as_nobody(ask) == "not-running"
 
 
-def test_a_configured_address_nobody_answers_at_is_not_running(private_dir: object) -> None:
+def test_a_configured_address_nobody_answers_at_is_not_running(private_dir: Path) -> None:
     settings = ChronySettings(program=needs.program("chronyc"), address=f"{private_dir}/none.sock")
     seen = ChronyProbe(settings, Policy()).read()
     assert isinstance(seen, Miss)
