@@ -115,7 +115,7 @@ def parser(verbs: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
         below = choices.add_parser(
             verb,
             help=purpose,
-            description=f"{purpose[:1].upper()}{purpose[1:]}.",
+            description=purpose[:1].upper() + purpose[1:],
             formatter_class=Help,
         )
         if verb in verbs:
