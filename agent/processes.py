@@ -20,6 +20,8 @@ class Process(NamedTuple):
     state: str
     #: The path of its program; ``""`` when it may not be read (another user's, a kernel thread).
     exe: str
+    #: True when it runs in a PID namespace inside ours: a container's, not this host's own.
+    contained: bool = False
 
 
 def find_named(name: str) -> List[Process]:
@@ -32,7 +34,12 @@ def find_named(name: str) -> List[Process]:
         import psutil
 
         found = [
-            Process(pid=entry.pid, state=entry.info["status"] or "", exe=entry.info["exe"] or "")
+            Process(
+                pid=entry.pid,
+                state=entry.info["status"] or "",
+                exe=entry.info["exe"] or "",
+                contained=_is_contained(_read(f"/proc/{entry.pid}/status")),
+            )
             for entry in psutil.process_iter(["name", "status", "exe"])
             if entry.info["name"] == name
         ]
@@ -63,7 +70,17 @@ def peek(pid: int, proc: str = "/proc") -> Optional[Program]:
         arguments0=argument.rpartition("/")[2],
         state=stat[closing + 2 : closing + 3],
         unit=_unit_of(_read(f"{proc}/{pid}/cgroup")),
+        contained=_contained(_read(f"{proc}/{pid}/status")),
     )
+
+
+def _is_contained(status: str) -> bool:
+    """True when the line ``NSpid`` has more than our own name for it: one pid per namespace."""
+    for line in status.splitlines():
+        label, _, pids = line.partition(":")
+        if label == "NSpid":
+            return len(pids.split()) > 1
+    return False
 
 
 def _unit_of(cgroups: str) -> str:
@@ -75,6 +92,14 @@ def _unit_of(cgroups: str) -> str:
                 if part.endswith(".service"):
                     return part
     return ""
+
+
+def _contained(status: str) -> bool:
+    """True when NSpid lists a pid per nested namespace: the process lives in a container."""
+    for line in status.splitlines():
+        if line.startswith("NSpid:"):
+            return len(line.split()) > 2
+    return False
 
 
 def _read(path: str) -> str:

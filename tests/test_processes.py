@@ -13,6 +13,7 @@ import pytest
 
 from agent.core.service_view import Program
 from agent.processes import find_named, peek
+from tests.support import needs
 from tests.support.waiting import wait_for
 
 
@@ -40,6 +41,21 @@ def test_a_stopped_program_says_so(sleeper: Tuple[str, subprocess.Popen[bytes]])
     name, process = sleeper
     process.send_signal(signal.SIGSTOP)
     assert wait_for(lambda: find_named(name)[0].state == "stopped", timeout=5.0)
+
+
+def test_a_program_in_a_container_is_told_from_one_of_this_host(
+    sleeper: Tuple[str, subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    needs.root()
+    name, process = sleeper
+    unshare = needs.program("unshare")
+    argv = [unshare, "--pid", "--fork", "--kill-child", str(tmp_path / name), "60"]
+    with subprocess.Popen(argv) as container:
+        wait_for(lambda: len(find_named(name)) == 2, timeout=5.0, what="the contained one")
+        contained = {entry.pid: entry.contained for entry in find_named(name)}
+        container.kill()
+    assert contained.pop(process.pid) is False
+    assert list(contained.values()) == [True]
 
 
 def test_a_name_nobody_has_finds_nothing() -> None:

@@ -145,7 +145,8 @@ class ChronyProbe:
         paths = (address,) if address else around.sockets
         path = _bound_path(around.unix_table, paths)
         port = not own_path and _bound_port(around.udp_tables)
-        alive = [p for p in find_named(around.daemon) if p.state != "zombie"]
+        named = find_named(around.daemon)
+        alive = [p for p in named if p.state != "zombie" and not p.contained]
         there = path or port or (alive and not own_path)
         # with ten questions unanswered its queue is full, and chronyc gives up at once
         full = bool(path) and _may_use(path)
