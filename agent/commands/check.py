@@ -47,7 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, config_path: Optional[str]) -> int:
     """Print the verdict and return its exit status."""
-    signal.signal(signal.SIGTERM, _interrupted)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _interrupted)
     from agent import config as configuration
 
     deadline = clock.monotonic() + configuration.duration("--timeout", arguments.timeout)
@@ -119,6 +120,6 @@ def measure(config: Config, deadline: float) -> report.Report:
 
 
 def _interrupted(_number: int, _frame: Optional[FrameType]) -> NoReturn:
-    """SIGTERM means a prober gave up on us: end as when interrupted by hand, children included."""
+    """A prober or a person gave up on us: end with what was asked on our behalf."""
     spawn.end_all()
     raise KeyboardInterrupt
