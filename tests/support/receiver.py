@@ -49,8 +49,8 @@ class Receiver:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 requests.append(Received(self.path, headers, body))
                 answer = left.pop(0) if len(left) > 1 else left[0]
-                self.send_response(answer.status)
-                for name, value in answer.headers.items():
+                self.send_response_only(answer.status)
+                for name, value in {"Date": self.date_time_string(), **answer.headers}.items():
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(answer.body)))
                 self.end_headers()
