@@ -82,6 +82,20 @@ def choose(samples: Sequence[Sample]) -> Optional[Chosen]:
     )
 
 
+def consistent(samples: Sequence[Sample]) -> bool:
+    """False when no one offset, give or take a step, lies within the intervals of all samples.
+
+    Then one of the two clocks was set between two exchanges, or the answers are not fresh: from a
+    cache, or each one that of the question before.
+    """
+    steady = [sample for sample in samples if sample.steady]
+    if not steady:
+        return True
+    highest = max(sample.offset - sample.uncertainty for sample in steady)
+    lowest = min(sample.offset + sample.uncertainty for sample in steady)
+    return highest - lowest <= STEP
+
+
 def server_time(reply: Reply) -> Optional[int]:
     """Microseconds since 1970 from the answer to TIME; None when it is not one.
 

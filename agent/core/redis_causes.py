@@ -44,14 +44,20 @@ CAUSES: Mapping[str, Cause] = {
     "no-access": Cause(
         "this program may not connect to {where}: {seen}",
         (
-            "For a socket file: ls -l {path_word}, and add clock-agent's user to its group.",
-            "For a network address: look for a local firewall, and for IPAddressDeny= or "
-            "RestrictAddressFamilies= in the unit (systemctl cat clock-agent).",
+            "systemctl show -p IPAddressDeny -p RestrictAddressFamilies clock-agent",
+            "Look for a rule of the local firewall: nft list ruleset",
         ),
     ),
     "no-such-file": Cause(
         "there is no socket file {path}",
         ("See whether Redis runs, and its unixsocket setting: grep unixsocket /etc/redis/*.conf",),
+    ),
+    "socket-file": Cause(
+        "the socket file {path} cannot be used: {seen}",
+        (
+            "ls -l {path_word}",
+            "Add clock-agent's user to the group that may write to it (unixsocketperm 770).",
+        ),
     ),
     "timeout": Cause(
         "{where} gave no answer in time: {seen}",
@@ -171,6 +177,14 @@ CAUSES: Mapping[str, Cause] = {
     "clock-stepped": Cause(
         "this host's clock was stepped, or the host paused, during each exchange with {where}",
         ("See who sets the clock: journalctl -t chronyd -t systemd-timesyncd --since -1h",),
+    ),
+    "unsteady": Cause(
+        "between two answers of {where} its clock or this one jumped, or the answers are not fresh",
+        (
+            "{cli} TIME",
+            "See who sets the clock: journalctl -t chronyd -t systemd-timesyncd --since -1h",
+            "Point the reference at Redis itself if this is a proxy: it may answer from a cache.",
+        ),
     ),
     # Sentinel
     "no-master": Cause(

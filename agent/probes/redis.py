@@ -98,6 +98,8 @@ class _Attempt:
         chosen = exchange.choose(samples)
         if chosen is None:
             raise Trouble("clock-stepped")
+        if not exchange.consistent(samples):
+            raise Trouble("unsteady")
         return exchange.reading(
             self._settings.name,
             chosen,

@@ -19,18 +19,22 @@ from agent.resolve import Address
 #: Seconds after which the next address is tried beside the one that has not answered yet.
 STAGGER = 0.1
 _CHUNK = 4096
-#: The first two bytes of a TLS alert: what a TLS port says to a client that speaks plainly.
-_TLS_ALERT = b"\x15\x03"
+#: The first byte of a TLS alert: what a TLS port says to a client that speaks plainly.
+_TLS_ALERT = b"\x15"
 
-#: The cause behind an errno of connecting; what is not here is ``unreachable``.
+#: The cause behind an errno of connecting; for any other it is ``unreachable``.
 _CONNECT_CAUSES: Mapping[int, str] = {
     errno.ECONNREFUSED: "refused",
-    errno.ENOENT: "no-such-file",
     errno.EACCES: "no-access",
     errno.EPERM: "no-access",
     errno.EAFNOSUPPORT: "no-access",
     errno.ETIMEDOUT: "timeout",
-    errno.EAGAIN: "timeout",  # a unix socket whose queue of callers is full
+}
+#: The same for a unix socket; for any other it is ``socket-file``.
+_PATH_CAUSES: Mapping[int, str] = {
+    errno.ECONNREFUSED: "refused",
+    errno.ENOENT: "no-such-file",
+    errno.EAGAIN: "timeout",  # its queue of callers is full
 }
 #: With several addresses the cause that tells most is reported: lowest number first.
 _TELLING: Mapping[str, int] = {"refused": 0, "no-access": 1, "timeout": 2}
@@ -72,7 +76,7 @@ def connect_path(path: str, deadline: float) -> _socket.socket:
         sock.connect(os.fsencode(path))
     except OSError as error:
         sock.close()
-        raise _connect_trouble(error) from None
+        raise _connect_trouble(error, _PATH_CAUSES, "socket-file") from None
     return sock
 
 
@@ -238,8 +242,10 @@ class Wire:
         return Trouble("closed", f"{doing}, before any answer; a port that wants TLS does the same")
 
 
-def _connect_trouble(error: OSError) -> Trouble:
+def _connect_trouble(
+    error: OSError, causes: Mapping[int, str] = _CONNECT_CAUSES, otherwise: str = "unreachable"
+) -> Trouble:
     """The trouble behind an error of connecting."""
-    if error.errno is None:  # Python's own timeout, or a sockaddr it cannot make sense of
+    if error.errno is None:  # Python's own timeout
         return Trouble("timeout", "time was up while connecting")
-    return Trouble(_CONNECT_CAUSES.get(error.errno, "unreachable"), os.strerror(error.errno))
+    return Trouble(causes.get(error.errno, otherwise), os.strerror(error.errno))
