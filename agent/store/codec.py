@@ -25,13 +25,18 @@ class Moment(NamedTuple):
     boot_id: str
 
 
+def same_boot(then: Moment, now: Moment) -> bool:
+    """Whether the boottimes of two moments can be compared."""
+    return bool(then.boot_id) and then.boot_id == now.boot_id
+
+
 def elapsed(then: Moment, now: Moment) -> float:
     """Seconds from one moment to a later one, over a reboot as well as the clocks can tell.
 
     Within one boot CLOCK_BOOTTIME tells. Over a reboot there is only the wall clock, which may be
     wrong: it is believed unless what it says is impossible; then only the new boot is counted.
     """
-    if then.boot_id and then.boot_id == now.boot_id:
+    if same_boot(then, now):
         return now.clock.boottime - then.clock.boottime
     by_wall = now.clock.wall - then.clock.wall
     return by_wall if now.clock.boottime <= by_wall <= _LONGEST_GAP else now.clock.boottime
@@ -49,7 +54,9 @@ def standing_from_text(text: str, now: Moment) -> Optional[Standing]:
     try:
         fields = json.loads(text)
         then = Moment(ClockSample(*map(float, fields["saved"])), str(fields["boot_id"]))
-        shift = now.clock.boottime - elapsed(then, now) - then.clock.boottime
+        shift = 0.0
+        if not same_boot(then, now):
+            shift = now.clock.boottime - elapsed(then, now) - then.clock.boottime
         known = {name: fields[name] for name in Standing._fields if name in fields}
         known["alerting"] = Verdict[known["alerting"].upper()]
         for name in _BOOTTIMES:

@@ -7,6 +7,7 @@ to the disk when that works again; what is owed to a sink is never given up.
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from agent import clock
@@ -105,9 +106,11 @@ class Keeper:
                 closing = self._closing
             if self._remembered is None:  # never write over what has not been read
                 self._attempt(lambda: self._restore(now, boot_id))
+            # from here on only what is in these two: more may be recorded at any moment
+            cycles, postings = self._unsaved()
             if unsaved and self._remembered is not None:
-                self._attempt(self._save)
-            self.on_kept(self.postings)
+                self._attempt(partial(self._save, cycles, postings))
+            self.on_kept(postings)
             if closing:
                 self._attempt(self._store.close)
                 return
@@ -121,11 +124,13 @@ class Keeper:
             self._remembered = remembered
             self._condition.notify_all()
 
-    def _save(self) -> None:
+    def _unsaved(self) -> Tuple[Sequence[Cycle], Sequence[Posting]]:
         with self._condition:
-            cycles, postings = list(self._cycles), list(self._postings.values())
+            return tuple(self._cycles), tuple(self._postings.values())
+
+    def _save(self, cycles: Sequence[Cycle], postings: Sequence[Posting]) -> None:
         self._store.save(cycles, postings)
-        saved = {id(cycle) for cycle in cycles}
+        saved = set(map(id, cycles))
         with self._condition:
             self._cycles = [cycle for cycle in self._cycles if id(cycle) not in saved]
 

@@ -77,12 +77,12 @@ def outbox_idents(connection: sqlite3.Connection) -> Set[Ident]:
 def remembered(connection: sqlite3.Connection, now: Moment) -> Remembered:
     """Everything the daemon goes on from, told in the boottime of ``now``."""
     last = last_moment(connection)
-    same_boot = last is not None and bool(now.boot_id) and last[0].boot_id == now.boot_id
+    known = last[0] if last and codec.same_boot(last[0], now) else None
     return Remembered(
         standings=standings(connection, now),
         postings=postings(connection),
-        clock=last[0].clock if last and same_boot else None,
-        readings=_recent_readings(connection, last[0]) if last and same_boot else (),
+        clock=known.clock if known else None,
+        readings=_recent_readings(connection, known) if known else (),
     )
 
 
@@ -142,14 +142,13 @@ def _forget(connection: sqlite3.Connection, first_kept: int) -> None:
 
 def _saved(moment: Moment, last: Moment) -> bool:
     """Whether a cycle is there already: a commit that reported a failure may have been done."""
-    same_boot = bool(last.boot_id) and moment.boot_id == last.boot_id
-    return same_boot and moment.clock.boottime <= last.clock.boottime
+    return codec.same_boot(last, moment) and moment.clock.boottime <= last.clock.boottime
 
 
 def _aged(before: Moment, after: Moment) -> float:
     """Seconds of the host's life between two cycles, whatever its wall clock did."""
     passed = codec.elapsed(before, after)
-    if before.boot_id != after.boot_id:
+    if not codec.same_boot(before, after):
         passed = min(passed, after.clock.boottime + _LONGEST_DOWNTIME)
     return max(0.0, passed)
 
