@@ -38,7 +38,8 @@ class Snapshot(NamedTuple):
     standings: Sequence[Standing]
     #: CLOCK_BOOTTIME seconds now, to tell the age of the last reading.
     boottime: float
-    #: CLOCK_BOOTTIME seconds of the newest trusted reading of any cycle; None before the first.
+    #: CLOCK_BOOTTIME seconds of the newest trusted reading, of this cycle or one before it; None
+    #: before the first.
     last_reading_at: Optional[float] = None
     #: Rate in ppm, positive = the clock gains; None while it is not known.
     drift_ppm: Optional[float] = None
@@ -57,9 +58,9 @@ def gauges(snapshot: Snapshot) -> Sequence[Gauge]:
         found.append(Gauge(("synchronised",), float(isinstance(observations.chrony, Reading))))
     if observations.service is not None:
         found.append(Gauge(("service_ok",), float(observations.service.verdict == Verdict.OK)))
-    newest = _newest(snapshot)
-    if newest is not None:
-        found.append(Gauge(("reading_age_s",), max(0.0, snapshot.boottime - newest)))
+    if snapshot.last_reading_at is not None:
+        age = max(0.0, snapshot.boottime - snapshot.last_reading_at)
+        found.append(Gauge(("reading_age_s",), age))
     if snapshot.drift_ppm is not None:
         found.append(Gauge(("drift_ppm",), snapshot.drift_ppm))
     if snapshot.store_ok is not None:
@@ -86,10 +87,3 @@ def _sources(observations: Observations) -> Iterator[Observation]:
     if observations.chrony is not None:
         yield observations.chrony
     yield from observations.references
-
-
-def _newest(snapshot: Snapshot) -> Optional[float]:
-    times = [o.taken_at for o in _sources(snapshot.observations) if isinstance(o, Reading)]
-    if snapshot.last_reading_at is not None:
-        times.append(snapshot.last_reading_at)
-    return max(times, default=None)

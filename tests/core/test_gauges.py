@@ -39,8 +39,7 @@ def test_every_source_has_gauges_of_its_own() -> None:
     assert (found["source.locks.up"], found["source.cache.up"]) == (1, 0)
 
 
-def test_the_age_is_that_of_the_newest_reading_even_of_an_earlier_cycle() -> None:
-    assert sent(a_snapshot(a_reading(0.0)))["reading_age_s"] == 2.5
+def test_the_age_of_the_last_reading_grows_while_there_is_none() -> None:
     assert sent(a_snapshot(a_miss(), last_reading_at=40.0))["reading_age_s"] == 62.5
     assert "reading_age_s" not in sent(a_snapshot(a_miss()))
 
