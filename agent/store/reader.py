@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING, Iterator
+from typing import TYPE_CHECKING, Iterator, Optional
 
 if TYPE_CHECKING:
     import sqlite3
@@ -24,16 +24,17 @@ def reading(path: str) -> Iterator[sqlite3.Connection]:
     import sqlite3
 
     os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))  # says "no such file" and "not permitted"
-    try:
-        connection = _connect(path, "mode=ro")
-    except sqlite3.OperationalError:
-        if _size(path + "-wal"):
-            with _copy(path) as copied, contextlib.closing(_connect(copied, "mode=rw")) as it:
-                yield it
-            return
-        # nobody writes, and everything is in the main file
-        connection = _connect(path, "immutable=1")
-    with contextlib.closing(connection):
+    with contextlib.ExitStack() as stack:
+        log = _size(path + "-wal")
+        try:
+            # without any log nobody writes, and we need not leave helper files behind
+            connection = _connect(path, "immutable=1" if log is None else "mode=ro")
+        except sqlite3.OperationalError:
+            if log:
+                connection = _connect(stack.enter_context(_copy(path)), "mode=rw")
+            else:
+                connection = _connect(path, "immutable=1")
+        stack.enter_context(contextlib.closing(connection))
         yield connection
 
 
@@ -65,8 +66,8 @@ def _copy(path: str) -> Iterator[str]:
         yield copied
 
 
-def _size(path: str) -> int:
+def _size(path: str) -> Optional[int]:
     try:
         return os.stat(path).st_size
     except OSError:
-        return 0
+        return None
