@@ -69,7 +69,7 @@ CAUSES: Mapping[str, Cause] = {
     "sources-lost": Cause("chronyd has lost its sources: {seen}", (_SOURCES, _NETWORK)),
     "stale": Cause(
         "chronyd's newest measurement is too old to rely on: {seen}",
-        (_SOURCES, "chronyc -n tracking  # Ref time: when it last heard a usable answer"),
+        (_SOURCES, _NETWORK, "chronyc -n tracking  # Ref time: when it last used an answer"),
     ),
     "local-mode": Cause(
         "chronyd follows only its own clock: {seen}",

@@ -30,6 +30,12 @@ _PATIENCE = (f"timeout {ANSWER_WITHIN * 1000:.0f}", "retries 0")
 #: Seconds that make a start of the text form worth while.
 _WORTH_WHILE = 0.2
 _COMMAND_PORT = 323
+#: States of a process that answers nothing, and how people call them.
+_HALTED = {
+    "stopped": "stopped (state T)",
+    "tracing-stop": "held by a debugger (state t)",
+    "disk-sleep": "stuck in the kernel (state D)",
+}
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -192,17 +198,15 @@ def _hung(waited: Optional[float], alive: Sequence[Process]) -> Miss:
 
     ``waited`` is in seconds; None: it takes no more questions, so there was nothing to wait for.
     """
-    halted = [p for p in alive if p.state in ("stopped", "tracing-stop")]
-    if not halted and waited is None:
+    halted = [p for p in alive if p.state in _HALTED]
+    if halted:
+        pid, how = halted[0].pid, _HALTED[halted[0].state]
+        wake = f"kill -CONT {pid}  # WARNING: chronyd may correct the clock when it wakes up"
+        first = (wake,) if halted[0].state == "stopped" else ()
+        return miss("hung", f"its process {pid} is {how} and answers nothing", first=first)
+    if waited is None:
         return miss("hung", "it takes no more questions, those before are still unanswered")
-    if not halted:
-        return miss("hung", f"it is there, but has not answered within {waited:.1f} s")
-    pid = halted[0].pid
-    return miss(
-        "hung",
-        f"its process {pid} is stopped (state T) and answers nothing",
-        first=(f"kill -CONT {pid}  # WARNING: chronyd may correct the clock when it wakes up",),
-    )
+    return miss("hung", f"it is there, but has not answered within {waited:.1f} s")
 
 
 def _may_use(path: str) -> bool:
