@@ -26,10 +26,10 @@ def good(observation: Observation) -> Reading:
     return observation
 
 
-def missed(observation: Observation, cause: str) -> Miss:
-    """The miss with this cause that ``observation`` must be, fit to be shown to people."""
+def missed(observation: Observation, *causes: str) -> Miss:
+    """The miss with one of these causes that ``observation`` must be, fit to be shown to people."""
     assert isinstance(observation, Miss), observation
-    assert observation.cause == cause, observation
+    assert observation.cause in causes, observation
     assert observation.source == "locks"
     assert observation.advice
     assert all(text.isprintable() for text in (observation.what, *observation.advice))
