@@ -10,7 +10,7 @@ BIN := .venv/bin
 PIP := python -m pip --disable-pip-version-check install --quiet --use-pep517
 SCRIPTS := .ci/run $(wildcard tools/*)
 
-.PHONY: help setup run test check fix bench
+.PHONY: help setup run test check fix bench dist
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ bench: .venv/.dev ## Print speed and memory against the tools the program runs
 	@tools/packages test
 	@$(BIN)/python -m bench $(CYCLES)
 
+dist: .cache/dist/.ready ## Build sdist, wheel, .deb and .rpm into dist/
+	@.cache/dist/bin/python packaging/build.py
+
 # The rest makes the environments, and brings them up to date when what they are made from changes.
 
 .venv/.made:
@@ -63,6 +66,11 @@ bench: .venv/.dev ## Print speed and memory against the tools the program runs
 .cache/mypy/.ready: requirements/mypy-current.txt .venv/.run
 	@$(BIN)/python -m venv --clear $(@D)
 	@$(@D)/bin/$(PIP) --requirement $<
+	@touch $@
+
+.cache/dist/.ready: requirements/dist.txt .venv/.made
+	@$(BIN)/python -m venv --clear $(@D)
+	@$(@D)/bin/$(PIP) --require-hashes --requirement $<
 	@touch $@
 
 .PRECIOUS: .cache/python-%/.ready

@@ -54,11 +54,11 @@ def scalar(text: str) -> str:
 def _block(row: Row) -> str:
     """One key of the top level with everything below it."""
     if isinstance(row, Setting):
-        return _prose(_full_help(row), "") + f"#{row.name}: {_written(row)}\n"
+        return _prose(full_help(row), "") + f"#{row.name}: {_written(row)}\n"
     head = _prose(row.help, "") + f"#{row.name}:\n"
     if isinstance(row, Section):
         return head + "".join(
-            _prose(_full_help(below), "  ") + f"#  {below.name}: {_written(below)}\n"
+            _prose(full_help(below), "  ") + f"#  {below.name}: {_written(below)}\n"
             for below in row.rows
         )
     if not row.variants:
@@ -76,7 +76,7 @@ def _record(rows: Sequence[Setting], variant: str) -> str:
     }
     for row in rows:
         if id(row) in explained:
-            text += _prose(_full_help(row), "    ")
+            text += _prose(full_help(row), "    ")
         elif row.name != "type":
             continue
         value = variant if row.name == "type" else _written(row)
@@ -96,7 +96,7 @@ def _prose(text: str, indent: str) -> str:
     )
 
 
-def _full_help(row: Setting) -> str:
+def full_help(row: Setting) -> str:
     """What a key means and what it accepts."""
     accepts = {"one": row.kind.accepts, "list": row.kind.accepts, "map": "names with texts"}
     unset = f", or {row.unset}" if row.default is None and row.shape == "one" else ""
@@ -104,11 +104,16 @@ def _full_help(row: Setting) -> str:
     return f"{row.help} Accepted: {accepts[row.shape]}{unset}.{required}"
 
 
+def written_default(row: Setting) -> str:
+    """The default as it would stand in the file; a required key has none."""
+    return _value(row, row.default)
+
+
 def _written(row: Setting) -> str:
     """The default (or, where there is none, the example) as it would stand in the file."""
     if row.example:
         return row.example if row.shape != "one" else scalar(row.example)
-    return _value(row, row.default)
+    return written_default(row)
 
 
 # The configuration in force.
