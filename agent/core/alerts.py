@@ -6,6 +6,7 @@ from typing import Iterator, Mapping, Optional, Sequence
 
 from agent.core import conditions, wording
 from agent.core.consensus import credible
+from agent.core.forecast import margins
 from agent.core.model import (
     Alert,
     Observations,
@@ -75,5 +76,4 @@ def _evidence(policy: Policy, seen: Observations) -> Iterator[str]:
     for observation in conditions.asked(seen):
         yield wording.observed(observation)
     best = conditions.best(conditions.trusted(seen))
-    if best is not None:
-        yield from wording.margins(policy, best)
+    yield from map(str, margins(policy, best, seen.trends))

@@ -6,6 +6,7 @@ import math
 from typing import Callable, Mapping, Optional, Sequence, Tuple
 
 from agent.core import disagreement, wording
+from agent.core.forecast import judge_drift
 from agent.core.model import (
     Finding,
     Miss,
@@ -193,6 +194,7 @@ CONDITIONS: Mapping[str, Judge] = {
     "sync": judge_sync,
     "offset": judge_offset,
     "reference": judge_reference,
+    "drift": judge_drift,
 }
 
 

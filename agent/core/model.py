@@ -142,6 +142,22 @@ class Policy(NamedTuple):
     protects: Tuple[Protect, ...] = ()
 
 
+class Trend(NamedTuple):
+    """How fast the local clock runs away from one source. Rates in ppm, positive = it gains."""
+
+    source: str
+    #: The middle of the interval.
+    rate: float
+    #: The interval that holds the rate, as far as every reading's interval holds the truth.
+    low: float
+    high: float
+    #: The newest reading behind it; seconds.
+    offset: float
+    uncertainty: float
+    #: Seconds from the oldest to the newest reading behind it.
+    span: float
+
+
 class Observations(NamedTuple):
     """Everything one cycle saw. ``None`` means: switched off in the configuration."""
 
@@ -150,6 +166,8 @@ class Observations(NamedTuple):
     references: Tuple[Observation, ...] = ()
     #: CLOCK_BOOTTIME seconds (uptime including suspend) at which the cycle started.
     boottime: float = 0.0
+    #: What the readings of several cycles add up to, by ``core.drift``; empty for a single look.
+    trends: Tuple[Trend, ...] = ()
 
 
 class Finding(NamedTuple):

@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
-from agent.core import conditions, wording
+from agent.core import conditions, drift, wording
+from agent.core.forecast import Margin, margins
 from agent.core.model import (
     Assessment,
     Finding,
@@ -82,6 +83,8 @@ def as_dict(report: Report) -> Dict[str, Any]:  # Any: whatever JSON can carry
         "readings": [_reading(report.policy, o) for o in conditions.asked(seen)],
         "service": _service(seen.service) if seen.service else None,
         "conditions": [_condition(finding) for finding in assessment.findings],
+        "drift_ppm": drift.host_rate(seen.trends),
+        "protects": [_margin(each) for each in margins(report.policy, best, seen.trends)],
     }
 
 
@@ -112,8 +115,7 @@ def _details(report: Report) -> Iterator[str]:
         yield wording.unit(seen.service)
     for observation in conditions.asked(seen):
         yield wording.observed(observation)
-    if report.assessment.best is not None:
-        yield from wording.margins(report.policy, report.assessment.best)
+    yield from map(str, margins(report.policy, report.assessment.best, seen.trends))
     advised: Dict[str, str] = {}
     for finding in findings:
         for line in finding.advice if finding.verdict is not Verdict.OK else ():
@@ -173,4 +175,13 @@ def _condition(finding: Finding) -> Dict[str, Any]:
         "cause": finding.cause,
         "summary": wording.plain(finding.summary, _LONGEST_LINE),
         "advice": advice,
+    }
+
+
+def _margin(margin: Margin) -> Dict[str, Any]:
+    return {
+        "name": margin.protect.name,
+        "margin_ms": _milliseconds(margin.protect.margin),
+        "used_percent": _scalar(round(margin.used * 100, 3)),
+        "left_s": margin.left,
     }

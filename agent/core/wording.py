@@ -10,7 +10,8 @@ import math
 import time
 from typing import Iterable, Sequence, Tuple
 
-from agent.core.model import Miss, Observation, Policy, Reading, ServiceState
+from agent.core.model import Miss, Observation, Reading, ServiceState
+from agent.core.steps import Event
 
 #: The name every reading of chronyd carries.
 CHRONYD = "chronyd"
@@ -64,6 +65,12 @@ def bound(seconds: float) -> str:
     # the tiny factor undoes binary noise: 0.00032 s is 0.320 ms and not 0.321 ms
     up = math.ceil(amount * scale * (1 - 1e-12)) / scale
     return f"{up:.{digits}f} ms{_in_words(seconds)}"
+
+
+def ppm(rate: float) -> str:
+    """A signed rate: ``+1389``, ``-0.3``; one decimal below 100 ppm."""
+    text = f"{rate:+.0f}" if abs(rate) >= 100 else f"{rate:+.1f}"
+    return text if float(text) else text[1:]
 
 
 def duration(seconds: float) -> str:
@@ -139,29 +146,28 @@ def once(items: Iterable[str]) -> Tuple[str, ...]:
     return tuple(dict.fromkeys(items))
 
 
+def event(happened: Event, boottime: float) -> str:
+    """``the clock was stepped +22 min 3 min ago``, as seen at ``boottime``."""
+    ago = f"{duration(boottime - happened.boottime)} ago"
+    if happened.kind == "step" and happened.size is not None:
+        way = "forward" if happened.size > 0 else "back"
+        return f"the clock was set {way} by {duration(abs(happened.size))}, noticed {ago}"
+    if happened.kind == "suspend" and happened.size is not None:
+        return f"the host was suspended for {duration(happened.size)}, noticed {ago}"
+    return f"{happened.what or happened.kind}, {ago}"
+
+
 def back(correction_of: Reading) -> str:
     """Where a correction moves the clock: ``22 min back`` when it is that far ahead."""
     way = "back" if correction_of.offset > 0 else "forward"
     return f"{duration(abs(correction_of.offset))} {way}"
 
 
-def margins(policy: Policy, taken: Reading) -> Tuple[str, ...]:
-    """What this reading's error bound uses up of all that depends on the clock, worst first."""
-    ordered = sorted(policy.protects, key=lambda protect: protect.margin)
-    error = f"an error of up to {bound(taken.upper)}, by {source(taken.source)},"
-    return tuple(
-        f"{error} uses {percent(taken.upper, protect.margin)}"
-        f" of the {duration(protect.margin)} margin of {plain(protect.name, 60)}"
-        for protect in ordered
-    )
-
-
-def percent(part: float, whole: float) -> str:
-    """``110 %``; ``under 1 %`` for what rounds to nothing."""
-    share = 100.0 * part / whole if whole > 0 else math.inf
+def percent(share: float) -> str:
+    """``110 %`` for 1.1; ``under 1 %`` for what rounds to nothing."""
     if not math.isfinite(share):
         return "all"
-    return f"{share:.0f} %" if share >= 0.5 else "under 1 %"
+    return f"{share:.0%}".replace("%", " %") if share >= 0.005 else "under 1 %"
 
 
 def _in_words(seconds: float) -> str:

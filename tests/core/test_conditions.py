@@ -47,6 +47,7 @@ observations = st.builds(
     | st.tuples(observed("locks"))
     | st.tuples(observed("locks"), observed("cache")),
     boottime=st.sampled_from([10.0, LATE]),
+    trends=st.just(()),
 )
 
 

@@ -17,6 +17,7 @@ from agent.core.model import (
     Observations,
     Policy,
     Protect,
+    Trend,
     Verdict,
 )
 from agent.core.report import Report, as_dict, text
@@ -201,10 +202,11 @@ def test_text_from_outside_can_neither_forge_lines_nor_performance_data(
 
 
 SCHEMA_KEYS = """schema host taken_at origin verdict exit_code summary offset_ms uncertainty_ms
-readings service conditions"""
+readings service conditions drift_ppm protects"""
 READING_KEYS = "source trusted offset_ms uncertainty_ms verdict cause detail"
 SERVICE_KEYS = "unit load_state active_state sub_state unit_file_state verdict cause"
 CONDITION_KEYS = "name verdict cause summary advice"
+PROTECT_KEYS = "name margin_ms used_percent left_s"
 
 
 def has_keys(mapping: Mapping[str, object], keys: str) -> bool:
@@ -217,6 +219,7 @@ def test_the_json_document_has_the_same_keys_in_every_state(state: str) -> None:
     assert has_keys(document, SCHEMA_KEYS)
     assert all(has_keys(reading, READING_KEYS) for reading in document["readings"])
     assert all(has_keys(condition, CONDITION_KEYS) for condition in document["conditions"])
+    assert all(has_keys(protect, PROTECT_KEYS) for protect in document["protects"])
     assert document["service"] is None or has_keys(document["service"], SERVICE_KEYS)
 
 
@@ -264,6 +267,23 @@ def test_the_json_document_says_what_the_text_says() -> None:
     sync = next(c for c in document["conditions"] if c["name"] == "sync")
     assert (sync["verdict"], sync["cause"]) == ("critical", "not-running")
     assert sync["advice"][-1] == "cure not-running"
+
+
+def test_the_json_document_says_what_is_left_of_every_margin() -> None:
+    policy = POLICY._replace(protects=(Protect("payouts", 1200.0),))
+    drifting = Trend("locks", 1389.0, 1384.0, 1394.0, 0.417, 0.0003, 300.0)
+    observations = seen(miss(), redis(0.417))._replace(trends=(drifting,))
+    document = as_dict(report(observations, policy))
+    assert document["drift_ppm"] == 1389.0
+    assert document["protects"] == [
+        {
+            "name": "payouts",
+            "margin_ms": 1200000.0,
+            "used_percent": 0.035,
+            "left_s": pytest.approx((1200 - 0.417) / 1389e-6),
+        }
+    ]
+    assert as_dict(report(HEALTHY, policy))["drift_ppm"] is None
 
 
 @pytest.mark.parametrize(("unit", "shown"), [("", None), ("chrony.service", "chrony.service")])

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.core import wording
-from agent.core.model import Policy, Protect
 from tests.support.values import chronyd, miss, redis
 
 seconds = st.floats(min_value=-1e9, max_value=1e9, allow_nan=False)
@@ -147,21 +146,20 @@ def test_what_a_source_gave_is_a_reading_with_its_uncertainty_or_the_reason_for_
     assert wording.observed(miss()) == "chronyd: no reading (not-running): chronyd is not running."
 
 
-def test_margins_say_how_much_is_used_up_the_smallest_margin_first() -> None:
-    policy = Policy(protects=(Protect("slow", 7200.0), Protect("payouts", 1200.0)))
-    assert wording.margins(policy, chronyd(1320.0, 0.0)) == (
-        "an error of up to 1320000.0 ms (22 min), by chronyd,"
-        " uses 110 % of the 20 min margin of payouts",
-        "an error of up to 1320000.0 ms (22 min), by chronyd, uses 18 % of the 2 h margin of slow",
-    )
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(1.1, "110 %"), (0.0002, "under 1 %"), (0.01, "1 %"), (float("inf"), "all")],
+)
+def test_a_share_is_a_percentage(share: float, text: str) -> None:
+    assert wording.percent(share) == text
 
 
 @pytest.mark.parametrize(
-    ("part", "whole", "text"),
-    [(22, 20, "110 %"), (0.004, 20, "under 1 %"), (0.2, 20, "1 %"), (1, 0, "all")],
+    ("rate", "text"),
+    [(1388.9, "+1389"), (-1388.9, "-1389"), (0.34, "+0.3"), (-0.04, "0.0"), (99.96, "+100.0")],
 )
-def test_a_share_is_a_percentage(part: float, whole: float, text: str) -> None:
-    assert wording.percent(part, whole) == text
+def test_a_rate_carries_its_sign(rate: float, text: str) -> None:
+    assert wording.ppm(rate) == text
 
 
 @pytest.mark.parametrize(("offset", "text"), [(1320.0, "22 min back"), (-5.0, "5 s forward")])
