@@ -13,7 +13,8 @@ from agent.core.model import Detail, ServiceState, Verdict, Weight
 from agent.core.service_causes import CAUSES
 from agent.core.service_rows import Cause
 from agent.core.service_view import Look, Program, View
-from agent.core.units import CHRONY_UNITS, OTHER_UNITS, Unit, shown
+from agent.core.units import CHRONY_UNITS, OTHER_UNITS, Unit
+from agent.core.wording import plain
 
 __all__ = ["Facts", "Look", "Program", "decide", "unanswered", "watched_pid"]
 
@@ -78,7 +79,7 @@ def _view(facts: Facts) -> View:
         unit=unit,
         wanted=facts.wanted,
         masked=tuple(u.id for u in rest if u.load_state == "masked" and _alias(u.id, unit, look)),
-        broken_aliases=tuple(u.id for u in rest if u.load_state == "error" and _chrony(u.id)),
+        broken_aliases=tuple(u.id for u in rest if u.load_state == "error" and _leads(u, unit)),
         twins=tuple(u for u in rest if _chrony(u.id) and u.load_state == "loaded"),
         others=tuple(u.id for u in rest if u.id in OTHER_UNITS and u.active),
         monotonic=facts.monotonic,
@@ -102,14 +103,21 @@ def _chosen(units: Tuple[Unit, ...], wanted: str, real_names: Tuple[str, ...]) -
     rank = {"loaded": 5, "bad-setting": 4, "masked": 2, "error": 1, "not-found": 0}
 
     def life(unit: Unit) -> Tuple[bool, int, bool, bool]:
-        enabled = unit.unit_file_state == "enabled"
-        return unit.active, rank.get(unit.load_state, 3), enabled, unit.id in real_names
+        state = unit.unit_file_state
+        # An old init script makes a unit of its own beside a masked or removed real one.
+        standing = 1 if state == "generated" else rank.get(unit.load_state, 3)
+        return unit.active, standing, state == "enabled", unit.id in real_names
 
     return max(candidates, key=life)
 
 
 def _chrony(name: str) -> bool:
     return name in CHRONY_UNITS
+
+
+def _leads(other: Unit, unit: Unit) -> bool:
+    """True when the file that ``other`` was read from is the one of ``unit``."""
+    return other.fragment_path.rpartition("/")[2] == unit.id
 
 
 def _alias(name: str, unit: Unit, look: Look) -> bool:
@@ -149,19 +157,19 @@ def _words(view: View) -> Dict[str, object]:
     unit = view.unit
     process = view.strays[0] if view.strays else view.main
     return {
-        "unit": shown(unit.id),
-        "wanted": shown(view.wanted),
-        "fragment": shown(unit.fragment_path),
-        "state": shown(f"{unit.active_state} ({unit.sub_state})"),
-        "load": shown(unit.load_state or "nothing"),
-        "error": shown(unit.load_error) or "no reason given",
-        "enablement": shown(view.enablement),
-        "result": shown(unit.result) or "reason unknown",
+        "unit": plain(unit.id),
+        "wanted": plain(view.wanted),
+        "fragment": plain(unit.fragment_path),
+        "state": plain(f"{unit.active_state} ({unit.sub_state})"),
+        "load": plain(unit.load_state or "nothing"),
+        "error": plain(unit.load_error) or "no reason given",
+        "enablement": plain(view.enablement),
+        "result": plain(unit.result) or "reason unknown",
         "end": _end(view),
         "restarts": unit.restarts,
-        "program": shown(unit.program) or "its program",
+        "program": plain(unit.program) or "its program",
         "pid": process.pid if process else unit.main_pid,
-        "name": shown(process.name) if process else "",
+        "name": plain(process.name) if process else "",
         "masked": " and ".join(view.masked),
         "aliases": " and ".join(view.broken_aliases),
         "others": " and ".join(view.others),

@@ -27,7 +27,7 @@ NOT_RUNNING: Tuple[Cause, ...] = (
         lambda v: ask.masked(v) and v.look.empty_file,
         BROKEN,
         "{unit} is masked by an empty file, {fragment}",
-        (remedies.stop_workers, remedies.unmask, remedies.reload, remedies.enable_now),
+        (remedies.unmask, remedies.reload, remedies.enable_now),
     ),
     Cause(
         "masked-alias-left",
@@ -35,14 +35,14 @@ NOT_RUNNING: Tuple[Cause, ...] = (
         BROKEN,
         "{unit} is masked, and {aliases} still leads to it: its state is {state}, whatever"
         " `systemctl is-active` says of the other name",
-        (remedies.stop_workers, remedies.unmask, remedies.reload, remedies.enable_now),
+        (remedies.unmask, remedies.reload, remedies.enable_now),
     ),
     Cause(
         "masked-runtime",
         lambda v: ask.masked(v) and v.unit.unit_file_state == "masked-runtime",
         BROKEN,
         "{unit} is masked until the next boot; its state is {state}",
-        (remedies.stop_workers, remedies.unmask, remedies.enable_now),
+        (remedies.unmask, remedies.enable_now),
     ),
     Cause(
         "masked-running",
@@ -56,7 +56,7 @@ NOT_RUNNING: Tuple[Cause, ...] = (
         ask.masked,
         BROKEN,
         "{unit} is masked and not running: `systemctl start` fails and so will every boot",
-        (remedies.stop_workers, remedies.unmask, remedies.enable_now),
+        (remedies.unmask, remedies.enable_now),
     ),
     # No unit file.
     Cause(
@@ -92,14 +92,14 @@ NOT_RUNNING: Tuple[Cause, ...] = (
         lambda v: ask.absent(v) and v.look.installed,
         BROKEN,
         "chronyd is on this host but no unit starts it: neither of its unit files is there",
-        (remedies.stop_workers, remedies.install),
+        (remedies.install,),
     ),
     Cause(
         "not-installed",
         ask.absent,
         BROKEN,
         "chrony is not installed: no unit, no program, and no other time daemon is active",
-        (remedies.stop_workers, remedies.install),
+        (remedies.install,),
     ),
     # A unit file that systemd refuses.
     Cause(
@@ -107,7 +107,7 @@ NOT_RUNNING: Tuple[Cause, ...] = (
         ask.load("bad-setting"),
         BROKEN,
         "the unit file of {unit} has a bad setting; it is {state} and cannot be started",
-        (remedies.stop_workers, remedies.verify, remedies.enable_now),
+        (remedies.verify, remedies.enable_now),
     ),
     Cause(
         "load-error",
@@ -166,28 +166,28 @@ NOT_RUNNING: Tuple[Cause, ...] = (
         lambda v: ask.failed(v) and v.cannot_run,
         BROKEN,
         "{unit} failed: {program} cannot be run (status 203)",
-        (remedies.stop_workers, remedies.reinstall, remedies.enable_now),
+        (remedies.reinstall, remedies.enable_now),
     ),
     Cause(
         "failed-signal",
         lambda v: ask.failed(v) and bool(v.killed_by),
         DOWN,
         "{unit} failed: {end}",
-        (remedies.stop_workers, remedies.enable_now),
+        (remedies.enable_now,),
     ),
     Cause(
         "failed-exit-code",
         lambda v: ask.failed(v) and v.unit.result == "exit-code",
         DOWN,
         "{unit} failed: it ended with an error ({end})",
-        (remedies.stop_workers, remedies.journal, remedies.enable_now),
+        (remedies.journal, remedies.enable_now),
     ),
     Cause(
         "failed",
         ask.failed,
         DOWN,
         "{unit} failed: {result}",
-        (remedies.stop_workers, remedies.journal, remedies.enable_now),
+        (remedies.journal, remedies.enable_now),
     ),
     # Inactive.
     Cause(
@@ -202,28 +202,28 @@ NOT_RUNNING: Tuple[Cause, ...] = (
         lambda v: ask.inactive(v) and not v.at_boot,
         BROKEN,
         "{unit} is stopped and disabled: nothing will start it at boot",
-        (remedies.stop_workers, remedies.end_others, remedies.unmask_aliases, remedies.enable_now),
+        (remedies.end_others, remedies.unmask_aliases, remedies.enable_now),
     ),
     Cause(
         "stopped-by-other",
         lambda v: ask.inactive(v) and bool(v.others),
         DOWN,
         "{unit} is stopped and {others} is active: two time daemons exclude each other",
-        (remedies.stop_workers, remedies.end_others, remedies.unmask_aliases, remedies.enable_now),
+        (remedies.end_others, remedies.unmask_aliases, remedies.enable_now),
     ),
     Cause(
         "exited",
         lambda v: ask.inactive(v) and v.ended_itself,
         DOWN,
         "{unit} is not running: chronyd ended without being asked by systemd ({end})",
-        (remedies.stop_workers, remedies.unmask_aliases, remedies.enable_now),
+        (remedies.unmask_aliases, remedies.enable_now),
     ),
     Cause(
         "stopped",
         ask.inactive,
         DOWN,
         "{unit} is not running: {state}",
-        (remedies.stop_workers, remedies.unmask_aliases, remedies.enable_now),
+        (remedies.unmask_aliases, remedies.enable_now),
     ),
 )
 

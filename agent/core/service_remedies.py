@@ -1,7 +1,8 @@
 """Owns the steps that mend a time service: each makes the commands for one host's units.
 
 Advice is written for a root shell: every line is one command that works as printed, in the order
-given; what is no command starts with ``#``. The commands were tried on systemd 252.
+given; what is no command starts with ``#``. The commands were tried on systemd 252. That starting
+chronyd may step the clock is said by ``core.judge``, which knows by how much.
 """
 
 from __future__ import annotations
@@ -9,17 +10,9 @@ from __future__ import annotations
 from typing import Callable, Tuple
 
 from agent.core.service_view import View
-from agent.core.units import shown
+from agent.core.wording import plain
 
 Step = Callable[[View], Tuple[str, ...]]
-
-
-def stop_workers(_: View) -> Tuple[str, ...]:
-    """What must happen before the clock may jump."""
-    return (
-        "# stop the workers that depend on the clock first: chronyd may step it when it starts,"
-        " and `chronyc makestep` does",
-    )
 
 
 def unmask(view: View) -> Tuple[str, ...]:
@@ -114,7 +107,7 @@ def allow_clock(_: View) -> Tuple[str, ...]:
 
 def use_auto(view: View) -> Tuple[str, ...]:
     """Let the agent find the unit."""
-    return (f"# the configuration names {shown(view.wanted)}: set service.unit: auto",)
+    return (f"# the configuration names {plain(view.wanted)}: set service.unit: auto",)
 
 
 def judge_other(view: View) -> Tuple[str, ...]:
@@ -139,5 +132,9 @@ def look_at_unit(view: View) -> Tuple[str, ...]:
 
 
 def keep_one(view: View) -> Tuple[str, ...]:
-    """Leave one unit for the one daemon."""
-    return tuple(f"systemctl disable --now {twin.id}" for twin in view.twins)
+    """Leave one unit for the one daemon: a file of the administrator's own is set aside."""
+    lines = [f"systemctl disable --now {twin.id}" for twin in view.twins]
+    for twin in view.twins:
+        if twin.fragment_path.startswith("/etc/"):
+            lines.append(f"mv {twin.fragment_path} {twin.fragment_path}.set-aside")
+    return (*lines, "systemctl daemon-reload")

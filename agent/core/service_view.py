@@ -26,6 +26,13 @@ class Program(NamedTuple):
     state: str = ""
     #: The systemd unit whose control group it is in; "" when in none.
     unit: str = ""
+    #: It lives in a container: its pid there is another one than here.
+    contained: bool = False
+
+    @property
+    def alive(self) -> bool:
+        """False for one that has ended and waits to be buried."""
+        return self.state not in ("Z", "X")
 
 
 class Look(NamedTuple):
@@ -72,7 +79,12 @@ class View(NamedTuple):
         """Living chronyds that systemd does not hold to be this unit's."""
         if self.unit.active or self.unit.main_pid:
             return ()
-        return tuple(p for p in self.look.chronyds if p.state != "Z")
+        return tuple(p for p in self.look.chronyds if p.alive and not self._elsewhere(p))
+
+    def _elsewhere(self, program: Program) -> bool:
+        """True for the chronyd of a container, or of another chrony unit (chrony@VRF.service)."""
+        another = program.unit.startswith("chron") and program.unit != self.unit.id
+        return another or program.contained
 
     @property
     def enablement(self) -> str:
@@ -174,7 +186,7 @@ def twins_fight(view: View) -> bool:
 def without_process(view: View) -> bool:
     """A unit that only ran a script says active, but nothing came of it."""
     exited = view.unit.active and view.unit.sub_state == "exited"
-    return exited and not any(p.state != "Z" for p in view.look.chronyds)
+    return exited and not any(p.alive for p in view.look.chronyds)
 
 
 def unreadable(view: View) -> bool:

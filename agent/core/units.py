@@ -103,19 +103,13 @@ class Unit(NamedTuple):
 
 
 def parse(text: str) -> Tuple[Unit, ...]:
-    """Read the output of ``systemctl show``: one ``Unit`` per id, in the order they came."""
+    """Read the output of ``systemctl show``: one ``Unit`` per id, sorted by it."""
     units: Dict[str, Unit] = {}
     for block in _blocks(text):
         unit = _unit(block)
         if unit.id:
             units.setdefault(unit.id, unit)
-    return tuple(units.values())
-
-
-def shown(text: str, limit: int = 160) -> str:
-    """``text`` fit for a sentence: one line, printable characters only, cut to ``limit``."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return line if len(line) <= limit else line[: limit - 3] + "..."
+    return tuple(units[name] for name in sorted(units))
 
 
 def _blocks(text: str) -> List[Dict[str, str]]:

@@ -16,7 +16,8 @@ from agent.core import unitfiles
 from agent.core.model import ServiceState, Verdict
 from agent.core.service import Facts, Look, decide, unanswered, watched_pid
 from agent.core.settings import ServiceSettings
-from agent.core.units import CHRONY_UNITS, FAMILY, PROPERTIES, parse, shown
+from agent.core.units import CHRONY_UNITS, FAMILY, PROPERTIES, parse
+from agent.core.wording import plain
 from agent.tree import Tree
 
 #: Seconds systemctl gets: it answers in 5 ms, and in 25 s or never on a stuck bus.
@@ -71,7 +72,7 @@ class ServiceProbe:
         if answer.errno not in (0, errno.ENOENT):
             return unanswered(
                 "systemctl-unusable",
-                f"{shown(self._program)} cannot be run: {shown(answer.stderr)}",
+                f"{plain(self._program)} cannot be run: {plain(answer.stderr)}",
                 ("# set service.program to a systemctl that clock-agent may run",),
             )
         if not os.path.isdir(self._booted):
@@ -79,18 +80,18 @@ class ServiceProbe:
         if answer.errno == errno.ENOENT:
             return unanswered(
                 "systemctl-missing",
-                f"systemd runs here, but there is no {shown(self._program)}",
+                f"systemd runs here, but there is no {plain(self._program)}",
                 ("# set service.program to the path of systemctl",),
             )
         if answer.status != 0:
             return unanswered(
                 "bus-unreachable",
-                f"systemd cannot be asked: {shown(answer.stderr) or 'no reason given'}",
+                f"systemd cannot be asked: {plain(answer.stderr) or 'no reason given'}",
                 ("systemctl status --no-pager dbus.service dbus.socket",),
             )
         return unanswered(
             "unreadable",
-            f"what systemctl printed cannot be read: {shown(answer.stdout)!r}",
+            f"what systemctl printed cannot be read: {plain(answer.stdout)!r}",
             (" ".join(self._command()),),
         )
 

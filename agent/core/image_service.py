@@ -1,0 +1,245 @@
+"""Owns judging from files alone whether chronyd will run on hosts made from a tree, and alone."""
+
+from __future__ import annotations
+
+from typing import Iterator, Tuple
+
+from agent.core import unitfiles
+from agent.core.diagnosis import Diagnosis
+from agent.core.files import Files
+from agent.core.image import Image
+from agent.core.model import Verdict
+from agent.core.unitfiles import UnitFile
+from agent.core.units import OTHER_UNITS
+
+#: Debian's name first: where both lead to something, chronyd.service is an alias there.
+_REAL_NAMES = ("chrony.service", "chronyd.service")
+_PROGRAMS = ("/usr/sbin/chronyd", "/usr/bin/chronyd", "/sbin/chronyd", "/usr/local/sbin/chronyd")
+_INIT_SCRIPTS = ("/etc/init.d/chrony", "/etc/init.d/chronyd")
+_SYSV_GENERATOR = "/usr/lib/systemd/system-generators/systemd-sysv-generator"
+
+_AT_BOOT = "Hosts made from this image boot without a time daemon, and nothing will have failed."
+_BY_NAME = "Whatever starts or watches chronyd by that name fails; a later `enable` may fail too."
+
+
+def main_unit(files: Files) -> UnitFile:
+    """chronyd's real unit: the file a package ships, whatever stands in front of it."""
+    found = [unitfiles.find(files, name) for name in _REAL_NAMES]
+    for unit in found:
+        if unit.kind == "alias":
+            return unitfiles.find(files, unit.real)
+    for kinds in (("file",), ("masked", "empty"), ("dangling",)):
+        for unit in found:
+            shipped = unitfiles.vendor_file(files, unit.name)
+            if unit.kind in kinds and (unit.kind == "file" or shipped or kinds == ("dangling",)):
+                return unit
+    return next((unit for unit in found if unit.masks), found[1])
+
+
+def service(image: Image) -> Iterator[Diagnosis]:
+    """What stands between the unit file and a running chronyd."""
+    files = image.files
+    unit = main_unit(files)
+    if unit.kind in ("missing", "dangling"):
+        yield _without_unit(image, unit)
+        return
+    enabled = _enabled(files, unit)
+    mend = (image.systemctl("enable", unit.name),)
+    if unit.masks:
+        yield Diagnosis(
+            "service",
+            "masked" if unit.kind == "masked" else "empty-unit-file",
+            Verdict.CRITICAL,
+            f"{unit.name} is masked by {image.dated(unit)}",
+            _AT_BOOT,
+            (image.systemctl("unmask", unit.name), *mend),
+            (unit.path,),
+        )
+    masked = [alias for alias in _aliases(files, unit) if alias.masks]
+    for alias in masked:
+        yield Diagnosis(
+            "service",
+            "masked-alias",
+            Verdict.WARNING,
+            f"{alias.name}, another name of {unit.name}, is masked by {image.dated(alias)}",
+            _BY_NAME,
+            (image.systemctl("unmask", alias.name),),
+            (alias.path,),
+        )
+    if not enabled:
+        yield _not_enabled(image, unit, tuple(alias.name for alias in masked))
+    elif unitfiles.first_boot(files):
+        yield from _preset_against(image, unit)
+    if not unit.masks and enabled:
+        yield Diagnosis(
+            "service",
+            "enabled",
+            Verdict.OK,
+            f"{unit.name} is enabled by {enabled[0]}",
+            where=enabled,
+        )
+
+
+def _aliases(files: Files, unit: UnitFile) -> Iterator[UnitFile]:
+    names = dict.fromkeys((*unitfiles.aliases(files, unit.name), *_REAL_NAMES))
+    for name in names:
+        if name != unit.name:
+            yield unitfiles.find(files, name)
+
+
+def _enabled(files: Files, unit: UnitFile) -> Tuple[str, ...]:
+    """The boot links under the unit's own name or one of its living aliases."""
+    names = [unit.name]
+    names += [a.name for a in _aliases(files, unit) if a.kind == "alias"]
+    return tuple(path for name in names for path in unitfiles.boot_links(files, name))
+
+
+def _not_enabled(image: Image, unit: UnitFile, masked: Tuple[str, ...]) -> Diagnosis:
+    files = image.files
+    wanted, rule = unitfiles.preset(files, unit.name)
+    remedy = tuple(image.systemctl("unmask", name) for name in masked)
+    remedy += (image.systemctl("enable", unit.name),)
+    if unitfiles.first_boot(files) and wanted and not unit.masks:
+        return Diagnosis(
+            "service",
+            "enabled-by-preset",
+            Verdict.OK,
+            f"{unit.name} has no boot link; the first boot will make one"
+            f" ({rule or 'no preset says otherwise'})",
+            "It depends on the machine id staying unset until then.",
+            remedy,
+            (unit.path,),
+        )
+    return Diagnosis(
+        "service",
+        "disabled",
+        Verdict.CRITICAL,
+        f"{unit.name} is disabled: no target pulls it in",
+        _AT_BOOT,
+        remedy,
+        (unit.path,),
+    )
+
+
+def _preset_against(image: Image, unit: UnitFile) -> Iterator[Diagnosis]:
+    wanted, rule = unitfiles.preset(image.files, unit.name)
+    if not wanted:
+        yield Diagnosis(
+            "service",
+            "disabled-by-preset",
+            Verdict.WARNING,
+            f"{unit.name} is enabled, but the first boot applies presets, and {rule} disables it",
+            "A systemd that applies presets in full will undo the boot link.",
+            (f"# add a line `enable {unit.name}` to an earlier preset file",),
+            (rule,),
+        )
+
+
+def _without_unit(image: Image, unit: UnitFile) -> Diagnosis:
+    files = image.files
+    script = next((path for path in _INIT_SCRIPTS if files.entry(path).kind == "file"), "")
+    if script:
+        return _init_script(files, script)
+    if unit.kind == "dangling":
+        return Diagnosis(
+            "service",
+            "dangling-unit",
+            Verdict.CRITICAL,
+            f"{image.dated(unit)} leads nowhere: chronyd's unit file is gone",
+            _AT_BOOT,
+            ("# reinstall the chrony package in the image",),
+            (unit.path,),
+        )
+    program_path = _program(files)
+    seen = f"no unit starts {program_path}" if program_path else "chrony is not installed"
+    return Diagnosis(
+        "service",
+        "not-found" if program_path else "not-installed",
+        Verdict.CRITICAL,
+        f"{seen}: there is neither chronyd.service nor chrony.service",
+        _AT_BOOT,
+        ("# install the chrony package in the image",),
+        (f"{unitfiles.SEARCH[4]}/chronyd.service",),
+    )
+
+
+def _init_script(files: Files, script: str) -> Diagnosis:
+    name = script.rpartition("/")[2]
+    links = [
+        f"/etc/rc{level}.d/{each}"
+        for level in "2345"
+        for each in files.names(f"/etc/rc{level}.d")
+        if each[:1] == "S" and each.endswith(name)
+    ]
+    well = bool(links) and files.entry(_SYSV_GENERATOR).kind == "file"
+    return Diagnosis(
+        "service",
+        "init-script-only",
+        Verdict.WARNING if well else Verdict.CRITICAL,
+        f"only the init script {script} starts chronyd"
+        + ("" if well else ", and nothing in this image turns it into a unit at boot"),
+        "systemd cannot tell whether a daemon started by a script lives. " * well or _AT_BOOT,
+        ("# reinstall the chrony package: it brings a unit file",),
+        (script, *links),
+    )
+
+
+def _program(files: Files) -> str:
+    for path in _PROGRAMS:
+        end = files.resolve(path)
+        if end and files.entry(end).kind == "file":
+            return path
+    return ""
+
+
+def program(image: Image) -> Iterator[Diagnosis]:
+    """Whether what the unit starts is there, after its drop-ins have had their say."""
+    unit = main_unit(image.files)
+    if unit.kind != "file":
+        return
+    settings = unitfiles.settings(image.files, unit.name)
+    starts = settings.get("Service", "ExecStart")
+    if not starts:
+        yield Diagnosis(
+            "service",
+            "bad-setting",
+            Verdict.CRITICAL,
+            f"{unit.name} has no ExecStart= left once its drop-ins are applied",
+            _AT_BOOT,
+            (image.systemctl("cat", unit.name), "# mend the file that empties it"),
+            settings.paths,
+        )
+        return
+    path = starts[0].lstrip("@-:+!|").split(" ")[0].strip('"')
+    end = image.files.resolve(path) if path.startswith("/") else ""
+    entry = image.files.entry(end) if end else None
+    if entry is None or entry.kind != "file" or not entry.executable:
+        yield Diagnosis(
+            "service",
+            "program-missing",
+            Verdict.CRITICAL,
+            f"{unit.name} starts {path}, which is not there or cannot be run",
+            _AT_BOOT,
+            ("# reinstall the chrony package in the image",),
+            (path, *settings.paths),
+        )
+
+
+def rivals(image: Image) -> Iterator[Diagnosis]:
+    """Other time daemons that would start beside chronyd."""
+    files = image.files
+    chrony = main_unit(files).name
+    for name in OTHER_UNITS:
+        unit = unitfiles.find(files, name)
+        links = unitfiles.boot_links(files, name)
+        if unit.kind != "file" or not links:
+            continue
+        yield Diagnosis(
+            "service",
+            "second-discipliner",
+            Verdict.WARNING,
+            f"{name} is installed and enabled beside {chrony}",
+            "Two daemons steer one clock, or systemd stops one of them, and not always the same.",
+            (image.systemctl("disable", name),),
+            (unit.path, *links),
+        )

@@ -1,0 +1,288 @@
+"""Owns the tests on a real systemd: states as people cause them, their verdict, their remedy."""
+
+from __future__ import annotations
+
+from typing import Iterator, NamedTuple, Tuple
+
+import pytest
+
+from tests.support.nspawn import Machine
+from tests.support.time_host import LAYOUTS, TimeHost
+
+pytestmark = [pytest.mark.nspawn, pytest.mark.timeout(600)]
+
+#: The clean-up script of the incident, word for word but for the pattern.
+CLEAN_UP = """
+for unit in $(systemctl list-unit-files | grep -iE '{pattern}' | awk '{{print $1}}'); do
+  systemctl disable --now "$unit"
+  systemctl mask "$unit"
+done
+true
+"""
+INCIDENT = CLEAN_UP.replace("{pattern}", "ntp")
+ALL = tuple(LAYOUTS)
+RHEL_LIKE = ("vendor-alias", "install-alias")
+DEBIAN = ("debian",)
+#: The layouts whose alias is a link in /etc while the unit is enabled.
+LINKED = ("install-alias", "debian")
+#: Waits until systemd has seen the end of the process.
+GONE = "while systemctl is-active -q {unit}; do :; done"
+#: A daemon that steers the clock, as far as systemd can tell.
+RIVAL = """
+printf '[Service]\\nExecStart=/bin/sleep infinity\\n[Install]\\nWantedBy=multi-user.target\\n' \\
+    >/etc/systemd/system/{name}
+systemctl daemon-reload
+"""
+DROP_IN = """
+mkdir -p /etc/systemd/system/{{unit}}.d
+printf '{text}' >/etc/systemd/system/{{unit}}.d/x.conf
+systemctl daemon-reload
+"""
+NO_DROP_IN = "rm -r /etc/systemd/system/{unit}.d; systemctl daemon-reload"
+BREAK_CONF = "echo nonsense >>/etc/chrony.conf; echo nonsense >>/etc/chrony/chrony.conf; "
+MEND_CONF = "sed -i /nonsense/d /etc/chrony.conf /etc/chrony/chrony.conf"
+NO_UNIT_FILE = """
+rm -f /etc/init.d/chrony /usr/lib/systemd/system/{unit} /etc/systemd/system/{alias}
+rm -f /etc/systemd/system/multi-user.target.wants/{unit}
+systemctl daemon-reload
+"""
+
+
+class State(NamedTuple):
+    """One way to break the time service."""
+
+    name: str
+    layouts: Tuple[str, ...]
+    #: ``{unit}`` is the real name, ``{alias}`` the other.
+    script: str
+    cause: str
+    #: Exit status of ``check --live``.
+    status: int
+    #: What a person has to do before the commands of the advice can help.
+    before: str = ""
+
+
+STATES = (
+    State("incident", ("vendor-alias",), INCIDENT, "disabled-stopped", 2),
+    State("incident", ("install-alias",), INCIDENT, "disabled-running", 1),
+    State(
+        "incident on chronyd",
+        DEBIAN,
+        CLEAN_UP.replace("{pattern}", "^chronyd"),
+        "disabled-running",
+        1,
+    ),
+    State(
+        "incident with a link made by hand",
+        DEBIAN,
+        "ln -s /lib/systemd/system/chrony.service /etc/systemd/system/ntpd.service\n"
+        "systemctl daemon-reload\n" + INCIDENT,
+        "disabled-running",
+        1,
+    ),
+    State(
+        "incident with a vendor link",
+        DEBIAN,
+        "ln -s chrony.service /usr/lib/systemd/system/ntpd.service\n"
+        "systemctl daemon-reload\n" + INCIDENT,
+        "disabled-stopped",
+        2,
+    ),
+    State("alias masked", ALL, "systemctl mask --force {alias}", "masked-alias", 1),
+    State("mask for nothing", DEBIAN, "systemctl mask ntpd.service", "active", 0),
+    State("masked", ("vendor-alias",), "systemctl mask --now {unit}", "masked", 2),
+    State("masked", LINKED, "systemctl mask --now {unit}", "masked-alias-left", 2),
+    State("masked while running", ("vendor-alias",), "systemctl mask {unit}", "masked-running", 2),
+    State("masked while running", LINKED, "systemctl mask {unit}", "masked-alias-left", 2),
+    State(
+        "masked until reboot",
+        ("vendor-alias",),
+        "systemctl mask --runtime {unit}",
+        "masked-runtime",
+        2,
+    ),
+    State("masked until reboot", LINKED, "systemctl mask --runtime {unit}", "masked-alias-left", 2),
+    State(
+        "empty file",
+        ALL,
+        "rm -f /etc/systemd/system/{alias}; : >/etc/systemd/system/{unit}\n"
+        "systemctl daemon-reload; systemctl stop {unit}",
+        "empty-unit-file",
+        2,
+    ),
+    State("no unit file", DEBIAN, "systemctl stop {unit}" + NO_UNIT_FILE, "not-found", 2),
+    State("no unit file while running", DEBIAN, NO_UNIT_FILE, "unit-file-gone", 2),
+    State("package removed", DEBIAN, "apt-get remove -y -qq chrony", "not-found", 2),
+    State("disabled", ALL, "systemctl disable {unit}", "disabled-running", 1),
+    State("disabled by its alias", RHEL_LIKE, "systemctl disable {alias}", "disabled-running", 1),
+    State("disabled and stopped", ALL, "systemctl disable --now {unit}", "disabled-stopped", 2),
+    State(
+        "enabled until reboot",
+        ALL,
+        "systemctl disable {unit}; systemctl enable --runtime {unit}",
+        "disabled-running",
+        1,
+    ),
+    State("stopped", ALL, "systemctl stop {unit}", "stopped", 2),
+    State("told to end", ALL, "chronyc shutdown; " + GONE, "exited", 2),
+    State("ended from outside", DEBIAN, "pkill -x chronyd; " + GONE, "exited", 2),
+    State("killed", ALL, "pkill -KILL -x chronyd; " + GONE, "failed-signal", 2),
+    State("crashed", DEBIAN, "pkill -SEGV -x chronyd; " + GONE, "failed-signal", 2),
+    State(
+        "forgotten failure",
+        DEBIAN,
+        "pkill -KILL -x chronyd; " + GONE + "; systemctl reset-failed {unit}",
+        "exited",
+        2,
+    ),
+    State(
+        "bad configuration",
+        ALL,
+        BREAK_CONF + "systemctl restart {unit}",
+        "failed-exit-code",
+        2,
+        before=MEND_CONF,
+    ),
+    State(
+        "program missing",
+        ALL,
+        "mv /usr/sbin/chronyd /usr/sbin/chronyd.away; systemctl restart {unit}",
+        "program-missing",
+        2,
+        # The package of this Debian would put it elsewhere: see tests.support.debian_root.
+        before="mv /usr/sbin/chronyd.away /usr/sbin/chronyd",
+    ),
+    State(
+        "restart loop",
+        DEBIAN,
+        DROP_IN.format(text="[Service]\\nRestart=always\\nRestartSec=5s\\n")
+        + BREAK_CONF
+        + "systemctl restart {unit}",
+        "restart-loop",
+        2,
+        before=MEND_CONF,
+    ),
+    State(
+        "starting",
+        DEBIAN,
+        DROP_IN.format(text="[Service]\\nExecStartPre=/bin/sleep 5\\n")
+        + "systemctl restart --no-block {unit}; sleep 0.5",
+        "activating",
+        2,
+    ),
+    State(
+        "stopping",
+        DEBIAN,
+        DROP_IN.format(text="[Service]\\nExecStop=/bin/sleep 3\\n")
+        + "systemctl restart --no-block {unit}; sleep 0.5",
+        "deactivating",
+        1,
+    ),
+    State(
+        "condition not met",
+        DEBIAN,
+        "rm -r /usr/lib/systemd/system/chrony.service.d\n"
+        "systemctl daemon-reload; systemctl restart {unit}",
+        "condition-failed",
+        2,
+        before="mkdir /usr/lib/systemd/system/chrony.service.d\n"
+        "printf '[Unit]\\nConditionCapability=\\n'"
+        " >/usr/lib/systemd/system/chrony.service.d/lab.conf\n"
+        "systemctl daemon-reload; systemctl restart {unit}",
+    ),
+    State(
+        "bad setting",
+        ALL,
+        "systemctl stop {unit}" + DROP_IN.format(text="[Service]\\nExecStart=\\n"),
+        "bad-setting",
+        2,
+        before=NO_DROP_IN,
+    ),
+    State(
+        "stopped by another daemon",
+        DEBIAN,
+        RIVAL.format(name="ntp.service") + "systemctl start ntp.service",
+        "stopped-by-other",
+        2,
+    ),
+    State(
+        "another daemon beside it",
+        ALL,
+        RIVAL.format(name="ntpsec.service")
+        + "sed -i s/ntpsec.service// /usr/lib/systemd/system/{unit}\n"
+        "systemctl daemon-reload; systemctl enable --now ntpsec.service",
+        "second-discipliner",
+        1,
+    ),
+    State(
+        "two units",
+        DEBIAN,
+        "rm /etc/systemd/system/chronyd.service\n"
+        "cp /usr/lib/systemd/system/chrony.service /etc/systemd/system/chronyd.service\n"
+        "sed -i /^Alias/d /etc/systemd/system/chronyd.service\n"
+        "systemctl daemon-reload; systemctl enable chronyd.service",
+        "contradictory-names",
+        1,
+    ),
+    State("started by hand", ALL, "systemctl stop {unit}; chronyd", "started-by-hand", 1),
+    State(
+        "started by hand without a unit",
+        DEBIAN,
+        "systemctl stop {unit}" + NO_UNIT_FILE + "chronyd",
+        "started-by-hand",
+        1,
+    ),
+    State(
+        "forgotten process",
+        DEBIAN,
+        "systemctl stop {unit}; chronyd; sleep 0.3\n"
+        "group=$(ls -d /sys/fs/cgroup/systemd /sys/fs/cgroup | head -1)/system.slice/{unit}\n"
+        "mkdir -p $group; pgrep -x chronyd >$group/cgroup.procs",
+        "lost-process",
+        1,
+    ),
+    State("process stopped", ALL, "pkill -STOP -x chronyd", "process-stopped", 2),
+    State(
+        "another program",
+        DEBIAN,
+        DROP_IN.format(
+            text="[Service]\\nType=simple\\nPIDFile=\\nExecStart=\\nExecStart=/bin/sleep 99\\n"
+        )
+        + "systemctl restart {unit}",
+        "wrong-program",
+        2,
+        before=NO_DROP_IN,
+    ),
+)
+
+CASES = [(state, layout) for state in STATES for layout in state.layouts]
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    booted = Machine(tmp_path_factory.mktemp("nspawn") / "console.log")
+    yield booted
+    booted.stop()
+
+
+def healthy(machine: Machine, layout: str) -> TimeHost:
+    host = TimeHost(machine, layout)
+    host.heal()
+    return host
+
+
+@pytest.mark.parametrize(
+    ("state", "layout"), CASES, ids=[f"{state.name}-{layout}" for state, layout in CASES]
+)
+def test_a_state_is_named_and_its_remedy_mends_it(
+    machine: Machine, state: State, layout: str
+) -> None:
+    host = healthy(machine, layout)
+    machine.shell(state.script.format(unit=host.unit, alias=host.alias))
+    done, service = host.check()
+    assert service["cause"] == state.cause, service
+    assert done.status == state.status, done.stdout
+    if state.before:
+        machine.must(state.before.format(unit=host.unit, alias=host.alias))
+    host.remedy(service["advice"])
+    host.wait_until_well()
