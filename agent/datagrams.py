@@ -16,7 +16,8 @@ from typing import Any, Callable, Optional, Sequence, Tuple, Union
 from agent import clock
 from agent.core.address import Address
 
-#: Seconds a look-up may take, between look-ups, and between tries while there is no address.
+#: Seconds a look-up may take, between look-ups, and between tries while there is no address. So
+#: gauges begin with the first cycle that starts RETRY after the name has begun to resolve.
 LOOK_UP_TIMEOUT = 20.0
 REFRESH = 300.0
 RETRY = 15.0
@@ -30,17 +31,32 @@ LookUp = Callable[[str, int, float], Union[Sequence[Endpoint], str]]
 class Outlet:
     """The way to one address. Making one neither waits nor fails."""
 
-    def __init__(self, address: Address, look_up: LookUp) -> None:
+    def __init__(
+        self, address: Address, look_up: LookUp, retry: float = RETRY, refresh: float = REFRESH
+    ) -> None:
+        """``retry``, ``refresh``: seconds between look-ups without an address, and with one."""
         self._address = address
         self._look_up = look_up
+        self._retry = retry
+        self._refresh = refresh
         self._missing = f"the name {address.host} has not been resolved yet"
-        self._endpoints = self._known_at_once()
+        self._endpoints: Sequence[Endpoint] = ()
         self._used: Sequence[Endpoint] = ()
         self._index = 0
         self._socket: Optional[socket.socket] = None
         self._closing = threading.Event()
-        if not self._endpoints:
-            threading.Thread(target=self._keep_looking, name="statsd-name", daemon=True).start()
+        self._looker = threading.Thread(target=self._keep_looking, name="statsd-name", daemon=True)
+        if address.path:
+            self._endpoints = ((socket.AF_UNIX, address.path),)
+        elif _is_numeric(address.host):
+            self._look()
+        else:
+            self._looker.start()
+
+    @property
+    def looking(self) -> bool:
+        """Whether the name of the server is still being followed."""
+        return self._looker.is_alive()
 
     def send(self, datagrams: Sequence[bytes]) -> str:
         """Send all; return empty, or in a few words what went wrong with any of them."""
@@ -53,7 +69,10 @@ class Outlet:
         for datagram in datagrams:
             number = self._send_one(datagram)
             if number and number != errno.EAGAIN:
-                trouble = os.strerror(number)
+                if (
+                    not self._address.path
+                ):  # UDP tells late: it was an earlier datagram that was lost
+                    trouble = os.strerror(number)
                 self._index += 1
                 self._drop()
                 number = self._send_one(datagram)
@@ -102,19 +121,24 @@ class Outlet:
             self._socket.close()
             self._socket = None
 
-    def _known_at_once(self) -> Sequence[Endpoint]:
-        """The endpoints of a path or a numeric address; none yet for a name."""
-        if self._address.path:
-            return ((socket.AF_UNIX, self._address.path),)
-        found = self._look_up(self._address.host, self._address.port, clock.monotonic())
-        return () if isinstance(found, str) else tuple(found)
-
     def _keep_looking(self) -> None:
-        host, port = self._address.host, self._address.port
         while not self._closing.is_set():
-            found = self._look_up(host, port, clock.monotonic() + LOOK_UP_TIMEOUT)
-            if isinstance(found, str):
-                self._missing = found
-            elif found:
-                self._endpoints = tuple(found)
-            self._closing.wait(REFRESH if self._endpoints else RETRY)
+            self._look()
+            self._closing.wait(self._refresh if self._endpoints else self._retry)
+
+    def _look(self) -> None:
+        deadline = clock.monotonic() + LOOK_UP_TIMEOUT
+        found = self._look_up(self._address.host, self._address.port, deadline)
+        if isinstance(found, str):
+            self._missing = found
+        elif found:
+            self._endpoints = tuple(found)
+
+
+def _is_numeric(host: str) -> bool:
+    """True for an address that needs no resolver."""
+    try:
+        socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST)
+    except (OSError, UnicodeError):
+        return False
+    return True

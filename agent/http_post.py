@@ -27,8 +27,8 @@ MAX_BODY = 4096
 LookUp = Callable[[str, int, float], Union[Tuple[Address, ...], str]]
 _PORTS: Mapping[str, int] = {"http": 80, "https": 443}
 _CLOCK_TROUBLE: Mapping[int, str] = {
-    9: "its certificate is not yet valid by this host's clock: so it looks when this clock is slow",
-    10: "its certificate has expired by this host's clock: it has, or this clock is fast",
+    9: "its certificate is not yet valid: so it looks when this host's clock is behind",
+    10: "its certificate has expired, or this host's clock is ahead",
 }
 _NAME_TROUBLE = (62, 64)
 
@@ -64,7 +64,7 @@ def post(request: Request, timeout: float, look_up: LookUp = resolve) -> Union[R
     except ssl.SSLError as error:
         what = wording.plain(error.reason or "broken", 60).lower().replace("_", " ")
         return f"{attempt.where} does not speak TLS ({what})"
-    except http.client.RemoteDisconnected:
+    except (ConnectionResetError, BrokenPipeError):
         return f"{attempt.where} closed the connection without an answer"
     except (http.client.HTTPException, ValueError):  # ValueError: numbers that are none
         return f"{attempt.where} does not answer in HTTP"
@@ -221,5 +221,6 @@ class _TimedReader(io.RawIOBase):
 def _distrust(error: ssl.SSLCertVerificationError, host: str) -> str:
     if error.verify_code in _NAME_TROUBLE:
         return f"its certificate is for another name than {host}"
-    fallback = wording.plain(error.verify_message or "its certificate cannot be verified", 100)
-    return _CLOCK_TROUBLE.get(error.verify_code, fallback)
+    if error.verify_code in _CLOCK_TROUBLE:
+        return f"{_CLOCK_TROUBLE[error.verify_code]} (it says {wording.utc(clock.wall())})"
+    return wording.plain(error.verify_message or "its certificate cannot be verified", 100)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import select
 import socket
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Iterator, List, Optional, Sequence
 
@@ -66,6 +68,23 @@ def test_dogstatsd_replaces_a_negative_gauge_and_needs_no_zero(
     lines = b"\n".join(server.cycle()).split(b"\n")
     signed = [line for line in lines if line.startswith(b"clock.signed_offset_ms:")]
     assert signed == [b"clock.signed_offset_ms:-5|g|#host:w1"]
+
+
+def test_lost_datagrams_and_a_restarted_server_do_not_move_the_value(
+    server: Server, metrics: Callable[..., Metrics]
+) -> None:
+    sender = metrics(server.address)
+    for cycle in range(20):
+        sender.send(SLOW)
+        if cycle % 2:
+            while server.waiting():
+                pass  # lost on the way
+        else:
+            server.cycle()
+        if cycle == 10:
+            server.gauges.clear()
+        assert server.gauges.get("clock.signed_offset_ms", -5) == -5
+    assert server.gauges["clock.signed_offset_ms"] == -5
 
 
 @pytest.mark.parametrize("dialect", ["plain", "influx", "graphite"])
@@ -138,9 +157,15 @@ def test_two_hosts_make_two_series_on_a_distant_server(
 ) -> None:
     there = [(socket.AF_INET, ("127.0.0.1", server.port))]
     names = set()
+
+    def arrives(sender: Metrics) -> bool:
+        sender.send(SLOW)
+        return bool(select.select([server.socket], [], [], 0.1)[0])
+
     for host in ("w1", "w2"):
         # reached under a name that is not one of this host's own
-        metrics("metrics.example:8125", host, look_up=lambda *_: there).send(SLOW)
+        sender = metrics("metrics.example:8125", host, look_up=lambda *_: there)
+        wait_for(partial(arrives, sender), what="gauges of this host")
         names.add(server.cycle()[0].partition(b":")[0])
     assert names == {b"clock.w1.offset_known", b"clock.w2.offset_known"}
 
@@ -255,6 +280,7 @@ def test_a_silent_resolver_delays_nothing_and_is_asked_once(
     address = f"metrics.example:{server.port}"
     sender = metrics(address, look_up=Resolver(look_up).resolve, host="none")
     assert "has not been resolved" in (sender.send(SLOW) or "")
+    wait_for(lambda: asked, what="the look-up")
     assert [sender.send(SLOW) for _ in range(50)] == [None] * 50
     assert asked == [b"metrics.example"]
     answer.set()

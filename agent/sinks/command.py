@@ -40,7 +40,7 @@ class CommandSink:
         _close_on_exec()
         done = spawn.run(
             self._argv,
-            max(0.0, timeout - 2 * spawn.TERM_GRACE),
+            max(timeout / 2, timeout - 2 * spawn.TERM_GRACE),  # ending it takes time, too
             stdin=content.encode("utf-8", "backslashreplace"),
             environment=_environment(alert),
         )

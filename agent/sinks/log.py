@@ -1,4 +1,4 @@
-"""Owns telling the log: one line on standard error, or one structured entry in the journal."""
+"""Owns telling the log: one line on standard output, or one structured entry in the journal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agent.core.model import Alert, Delivery
 from agent.core.settings import AlertSettings
 
 JOURNAL_SOCKET = "/run/systemd/journal/socket"
-#: syslog priorities: critical, warning, notice (a resolve, or a drill).
+#: syslog priorities: critical, warning, notice.
 PRIORITIES: Mapping[str, int] = {"critical": 2, "warning": 4, "unknown": 4}
 _RESOLVED = 5
 #: A pipe that says it is writable takes this much without blocking (PIPE_BUF).
@@ -28,7 +28,7 @@ class LogSink:
     def __init__(
         self,
         settings: AlertSettings,
-        descriptor: int = 2,
+        descriptor: int = 1,
         environment: Mapping[str, str] = os.environ,
         journal_socket: str = JOURNAL_SOCKET,
     ) -> None:

@@ -84,8 +84,8 @@ def test_the_total_deadline_holds(make: Make, misbehave: receivers.Behaviour) ->
 @pytest.mark.parametrize(
     ("dates", "says"),
     [
-        ({"start": 10, "end": 20}, "not yet valid by this host's clock"),
-        ({"start": -20, "end": -10}, "expired by this host's clock"),
+        ({"start": 10, "end": 20}, "not yet valid"),
+        ({"start": -20, "end": -10}, "has expired, or this host's clock is ahead"),
         ({"hosts": "DNS:elsewhere.example"}, "for another name"),
     ],
 )

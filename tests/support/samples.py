@@ -9,14 +9,16 @@ from agent.core.model import (
     Alert,
     Assessment,
     Finding,
-    Miss,
     Observation,
     Observations,
     Reading,
-    ServiceState,
     Standing,
     Verdict,
 )
+from tests.support.values import miss as a_miss  # for those who want nothing else from there
+from tests.support.values import service
+
+__all__ = ["AN_ALERT", "A_SERVICE", "a_miss", "a_reading", "a_snapshot", "alerting"]
 
 AN_ALERT = Alert(
     id="0123456789abcdef",
@@ -35,26 +37,12 @@ AN_ALERT = Alert(
     tags={"dc": "eu"},
 )
 
-A_SERVICE = ServiceState(
-    unit="chrony.service",
-    load_state="loaded",
-    active_state="active",
-    sub_state="running",
-    unit_file_state="enabled",
-    verdict=Verdict.OK,
-    cause="",
-    what="chrony.service is active",
-)
+A_SERVICE = service()
 
 
 def a_reading(offset: float, source: str = "chronyd", uncertainty: float = 0.0001) -> Reading:
     """A trusted reading, taken 100 s after boot."""
     return Reading(source=source, offset=offset, uncertainty=uncertainty, taken_at=100.0)
-
-
-def a_miss(source: str = "chronyd") -> Miss:
-    """No reading."""
-    return Miss(source=source, cause="not-running", what="chronyd is not running")
 
 
 def a_snapshot(*observations: Observation, **changes: Any) -> Snapshot:
