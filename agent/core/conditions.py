@@ -27,6 +27,17 @@ _WHICH_SERVER = ("chronyc -n sources -v  # which server is far away, noisy or si
 _WHICH_DELAY = ("look for load on, or delay on the way to, the reference that is too imprecise",)
 
 
+def watched(seen: Observations) -> Tuple[str, ...]:
+    """The conditions that the configuration behind ``seen`` asks for, whether or not this cycle
+    has a finding on each (a drift takes several cycles to be seen)."""
+    switches = {
+        "service": seen.service is not None,
+        "reference": bool(seen.references),
+        "drift": bool(asked(seen)),
+    }
+    return tuple(name for name in CONDITIONS if switches.get(name, True))
+
+
 def judge_reading(policy: Policy, reading: Reading) -> Verdict:
     """The verdict on one trusted reading: only what its whole interval proves is a breach.
 

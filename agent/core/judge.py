@@ -66,6 +66,23 @@ def advance(
     return counted, None
 
 
+def retire(standing: Standing, boottime: float) -> Optional[Transition]:
+    """The end of the alert about a condition that is watched no longer; None when there is none.
+
+    Without it an alert about a reference would outlive the reference's removal from the
+    configuration, and be reminded of for ever.
+    """
+    if standing.alerting is Verdict.OK:
+        return None
+    finding = Finding(
+        condition=standing.condition,
+        verdict=Verdict.OK,
+        cause="not-watched",
+        summary="the configuration does not ask for this any more",
+    )
+    return _transition(standing, "resolve", standing.alerting, finding, boottime)
+
+
 def due_reminder(standing: Standing, boottime: float) -> bool:
     """True when an alert has lasted a day since people were last told about it."""
     if standing.alerting is Verdict.OK or standing.told_at is None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.core.conditions import best, judge_reading
+from agent.core.conditions import best, judge_reading, watched
 from agent.core.judge import assess
 from agent.core.model import (
     Assessment,
@@ -299,3 +299,23 @@ def test_workers_are_stopped_before_a_remedy_that_may_make_the_clock_jump(
     advice = of(assess(POLICY, observed_), condition).advice
     cautions = [line for line in advice if "stop the workers before `chronyc makestep`" in line]
     assert [line.rsplit(": ", 1)[1] for line in cautions] == ([caution] if caution else [])
+
+
+@pytest.mark.parametrize(
+    ("observed_", "names"),
+    [
+        (seen(None), ("sync", "offset")),
+        (seen(miss()), ("sync", "offset", "drift")),
+        (seen(None, miss("locks")), ("sync", "offset", "reference", "drift")),
+        (seen(chronyd(0.0), state=service()), ("service", "sync", "offset", "drift")),
+    ],
+)
+def test_what_is_switched_off_is_not_watched(
+    observed_: Observations, names: tuple[str, ...]
+) -> None:
+    assert watched(observed_) == names
+
+
+@given(observations)
+def test_every_finding_is_on_a_watched_condition(seen_: Observations) -> None:
+    assert {f.condition for f in assess(POLICY, seen_).findings} <= set(watched(seen_))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.core.judge import REMIND_EVERY, advance, assess, due_reminder, pending
+from agent.core.judge import REMIND_EVERY, advance, assess, due_reminder, pending, retire
 from agent.core.model import Finding, Observation, Policy, Standing, Verdict, Weight
 from tests.support.values import LATE, chronyd, finding, miss, redis, seen
 
@@ -248,6 +248,15 @@ def test_a_silent_source_that_proved_nothing_holds_nothing_back() -> None:
 
 def test_a_source_taken_out_of_the_configuration_holds_nothing_back() -> None:
     assert cycles([(FINE, OFF)] * 3 + [(FINE, None)] * 3)[1:] == [Told(5, "resolve", CRITICAL)]
+
+
+def test_an_alert_about_what_is_watched_no_longer_ends() -> None:
+    assert retire(Standing("reference", warning_run=2, since=LATE), LATE) is None
+    standing = Standing("reference", alerting=WARNING, since=LATE, told_at=LATE)
+    ended = retire(standing, LATE + 60)
+    assert ended is not None
+    assert (ended.kind, ended.severity, ended.since) == ("resolve", WARNING, LATE)
+    assert (ended.finding.verdict, ended.finding.cause) == (OK, "not-watched")
 
 
 def test_an_alert_is_reminded_of_once_a_day_and_a_restart_is_no_reason() -> None:
