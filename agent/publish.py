@@ -48,6 +48,9 @@ class Publisher:
         except OSError as error:
             self.withdraw()
             return f"cannot write {self._directory}/{published.FILE_NAME}: {error.strerror}"
+        except ValueError as error:  # nan, which JSON does not have
+            self.withdraw()
+            return f"the status cannot be written as JSON and was not published: {error}"
         return None
 
     def withdraw(self) -> None:

@@ -198,6 +198,14 @@ def test_a_verdict_that_cannot_be_published_withdraws_the_one_before(
     assert not status.exists()
 
 
+def test_a_number_that_json_does_not_have_is_told_and_not_raised(
+    tmp_path: Path, status: Path
+) -> None:
+    told = Publisher(str(tmp_path), BOOT).publish(0, TEXT, UNTIL, {"offset_ms": float("nan")})
+    assert "cannot be written as JSON" in str(told)
+    assert not status.exists()
+
+
 def test_a_full_disk_withdraws_the_verdict_before_and_leaves_no_rubbish(
     private_dir: Path,
 ) -> None:
