@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from typing import Callable, Generic, List, NamedTuple, Optional, Protocol, Tuple, TypeVar, Union
 
-from agent import clock
+from agent import clock, spawn
 from agent.core.model import Miss, Observation, Observations, ServiceState, Verdict
 from agent.core.settings import Config
 
@@ -167,3 +167,22 @@ class Gathering:
     def _seats(self) -> List[Union[Seat[Observation], Seat[ServiceState]]]:
         first = (seat for seat in (self._chrony, self._service) if seat is not None)
         return [*first, *self._references]
+
+
+def once(config: Config, deadline: float) -> Observations:
+    """Take every reading once, by ``deadline`` (CLOCK_MONOTONIC) at the latest.
+
+    Helper programs that are still under way then are ended.
+    """
+    returned = threading.Event()
+    gathering = Gathering(build(config), returned.set)
+    gathering.start()
+    while True:
+        left = min(gathering.left, deadline - clock.monotonic())
+        if left <= 0:
+            break
+        returned.wait(left)
+        returned.clear()
+    observations = gathering.observations()
+    spawn.end_all()
+    return observations

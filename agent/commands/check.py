@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 from types import FrameType
 from typing import TYPE_CHECKING, Mapping, NoReturn, Optional, Tuple
 
@@ -97,18 +96,8 @@ def _published(config: Config, arguments: argparse.Namespace) -> Optional[int]:
 
 def measure(config: Config, deadline: float) -> report.Report:
     """Take every reading once and judge it, by ``deadline`` (CLOCK_MONOTONIC) at the latest."""
-    returned = threading.Event()
-    gathering = gather.Gathering(gather.build(config), returned.set)
     taken_at = clock.wall()
-    gathering.start()
-    while True:
-        left = min(gathering.left, deadline - clock.monotonic())
-        if left <= 0:
-            break
-        returned.wait(left)
-        returned.clear()
-    observations = gathering.observations()
-    spawn.end_all()
+    observations = gather.once(config, deadline)
     return report.Report(
         host=os.uname().nodename,
         taken_at=taken_at,
