@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Callable, NamedTuple, Optional, Tuple
 
 from agent import clock, sinks
-from agent.core import report
+from agent.core import drift, report
 from agent.core.fold import Identity, Memory, Outcome, fold
 from agent.core.gauges import Snapshot
 from agent.core.model import Reading
@@ -96,7 +96,7 @@ class Cycles:
             Cycle(
                 clock=self._sample,
                 boot_id=self._boot_id,
-                observations=observations,
+                observations=outcome.observations,
                 assessment=outcome.assessment,
                 standings=self._memory.standings,
                 alerts=outcome.alerts,
@@ -108,7 +108,7 @@ class Cycles:
             taken_at=self._sample.wall,
             origin="daemon",
             assessment=outcome.assessment,
-            observations=observations,
+            observations=outcome.observations,
             policy=config.policy,
         )
         return said, outcome
@@ -152,6 +152,7 @@ class Cycles:
                 standings=self._memory.standings,
                 boottime=clock.boottime(),
                 last_reading_at=self._last_reading_at,
+                drift_ppm=drift.host_rate(said.observations.trends),
                 store_ok=self._keeper.trouble is None,
             )
         )

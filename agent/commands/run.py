@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, MutableMapping, Optional
 
 from agent import __version__, clock, spawn
 from agent import config as configuration
-from agent.core.fold import Memory
+from agent.core.fold import resume
 from agent.core.settings import Config
 from agent.cycle import Cycles
 from agent.daemon import SIGNALS, Daemon
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace, config_path: Optional[str]) -> int:
         host,
         keeper,
         log,
-        Memory(standings=remembered.standings, clock=remembered.clock),
+        resume(remembered.standings, remembered.clock, remembered.readings, remembered.events),
         wakeup.poke,
     )
     log.info(

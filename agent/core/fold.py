@@ -8,9 +8,16 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from agent.core import alerts, judge, steps
-from agent.core.model import Alert, Assessment, Observations, Policy, Standing
+from agent.core import alerts, drift, judge, steps, wording
+from agent.core.conditions import trusted
+from agent.core.drift import Track
+from agent.core.model import Alert, Assessment, Observations, Policy, Reading, Standing
 from agent.core.steps import ClockSample, Event
+
+#: Seconds for which a step or a suspend is worth a line in the alerts that follow it.
+WORTH_TELLING = 86_400.0
+#: How many of them at most: the newest.
+MOST_TOLD = 5
 
 
 class Identity(NamedTuple):
@@ -27,11 +34,32 @@ class Memory(NamedTuple):
     standings: Tuple[Standing, ...] = ()
     #: The host's clocks at the last cycle of this boot; None before the first.
     clock: Optional[ClockSample] = None
+    #: Recent readings of this boot, since the last step or suspend.
+    tracks: Tuple[Track, ...] = ()
+    #: Recent steps and suspends of this boot, oldest first.
+    events: Tuple[Event, ...] = ()
+
+
+def resume(
+    standings: Tuple[Standing, ...],
+    clock: Optional[ClockSample],
+    readings: Tuple[Reading, ...],
+    events: Tuple[Event, ...],
+) -> Memory:
+    """The memory of a daemon that was stopped, from what the store knows of it.
+
+    ``readings`` are those since the last step or suspend; they and ``events`` are of this boot.
+    """
+    return Memory(
+        standings=standings, clock=clock, tracks=drift.follow((), readings), events=events
+    )
 
 
 class Outcome(NamedTuple):
     """What came of one cycle."""
 
+    #: With the trends that the readings of this and earlier cycles add up to.
+    observations: Observations
     assessment: Assessment
     alerts: Tuple[Alert, ...]
     events: Tuple[Event, ...]
@@ -48,7 +76,11 @@ def fold(
 ) -> Tuple[Memory, Outcome]:
     """Judge one cycle and return the new memory with what has to be said and remembered."""
     events = steps.changes(memory.clock, sample) if memory.clock else ()
-    assessment = judge.assess(policy, observations)
+    told = _worth_telling((*memory.events, *events), sample.boottime)
+    # what was measured before a step or a suspend was measured against another clock
+    tracks = drift.follow(() if events else memory.tracks, trusted(observations))
+    seen = observations._replace(trends=drift.trends(tracks, observations.boottime))
+    assessment = judge.assess(policy, seen)
     standings: Dict[str, Standing] = {s.condition: s for s in memory.standings}
     messages: List[Alert] = []
     for finding in assessment.findings:
@@ -59,22 +91,30 @@ def fold(
             messages.append(
                 alerts.compose(
                     policy,
-                    observations,
+                    seen,
                     transition,
                     alert_id=_alert_id(identity, sample, finding.condition),
                     host=identity.host,
                     wall=sample.wall,
                     boottime=sample.boottime,
+                    notes=[wording.event(event, sample.boottime) for event in told],
                     tags=identity.tags,
                 )
             )
     remembered = tuple(standings.values())
-    return Memory(standings=remembered, clock=sample), Outcome(
+    after_all = Memory(standings=remembered, clock=sample, tracks=tracks, events=told)
+    return after_all, Outcome(
+        observations=seen,
         assessment=assessment,
         alerts=tuple(messages),
         events=events,
         pending=judge.pending(policy, remembered),
     )
+
+
+def _worth_telling(events: Tuple[Event, ...], boottime: float) -> Tuple[Event, ...]:
+    recent = (event for event in events if boottime - event.boottime <= WORTH_TELLING)
+    return tuple(recent)[-MOST_TOLD:]
 
 
 def _alert_id(identity: Identity, sample: ClockSample, condition: str) -> str:

@@ -42,6 +42,8 @@ class Remembered(NamedTuple):
     clock: Optional[ClockSample] = None
     #: Trusted readings of this boot from the last hours, oldest first.
     readings: Tuple[Reading, ...] = ()
+    #: The newest steps and suspends of this boot, oldest first.
+    events: Tuple[Event, ...] = ()
 
 
 class StoreError(Exception):

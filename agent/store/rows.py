@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Iterable, Optional, Sequence, Set, Tuple
 
 from agent.core.model import Miss, Observation, Observations, Reading, Standing
 from agent.core.outbox import Posting
-from agent.core.steps import ClockSample
+from agent.core.steps import ClockSample, Event
 from agent.core.wording import plain
 from agent.store import Cycle, Remembered, codec
 from agent.store.codec import Moment
@@ -22,6 +22,8 @@ Ident = Tuple[str, str]
 _LONGEST_DOWNTIME = 86400.0
 #: Seconds of readings that a restarted daemon gets back, for the drift.
 RECENT = 6 * 3600.0
+#: Steps and suspends that it gets back, for the alerts that follow them.
+MOST_EVENTS = 5
 
 
 def last_moment(connection: sqlite3.Connection) -> Optional[Tuple[Moment, float]]:
@@ -83,6 +85,7 @@ def remembered(connection: sqlite3.Connection, now: Moment) -> Remembered:
         postings=postings(connection),
         clock=known.clock if known else None,
         readings=_recent_readings(connection, known) if known else (),
+        events=_recent_events(connection, known) if known else (),
     )
 
 
@@ -201,10 +204,10 @@ def _reading(
 
 
 def _recent_readings(connection: sqlite3.Connection, last: Moment) -> Tuple[Reading, ...]:
-    """Trusted readings since the last step of this boot, of the last hours."""
+    """Trusted readings since the last step or suspend of this boot, of the last hours."""
     (stepped,) = connection.execute(
         "SELECT MAX(event.boottime) FROM event JOIN cycle ON cycle.id = event.cycle"
-        " JOIN boot ON boot.id = cycle.boot WHERE kind = 'step' AND boot.boot_id = ?",
+        " JOIN boot ON boot.id = cycle.boot WHERE kind IN ('step', 'suspend') AND boot.boot_id = ?",
         (last.boot_id,),
     ).fetchone()
     since = max(last.clock.boottime - RECENT, stepped or 0.0)
@@ -216,3 +219,14 @@ def _recent_readings(connection: sqlite3.Connection, last: Moment) -> Tuple[Read
         (last.boot_id, since),
     )
     return tuple(Reading(*row) for row in found)
+
+
+def _recent_events(connection: sqlite3.Connection, last: Moment) -> Tuple[Event, ...]:
+    """The newest steps and suspends of this boot, oldest first."""
+    found = connection.execute(
+        "SELECT event.kind, event.wall, event.boottime, event.size, event.what FROM event"
+        " JOIN cycle ON cycle.id = event.cycle JOIN boot ON boot.id = cycle.boot"
+        " WHERE kind IN ('step', 'suspend') AND boot.boot_id = ? ORDER BY event.rowid DESC LIMIT ?",
+        (last.boot_id, MOST_EVENTS),
+    )
+    return tuple(Event(*row) for row in found)[::-1]

@@ -9,9 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.core.fold import Identity, Memory, fold
+from agent.core.fold import Identity, Memory, fold, resume
 from agent.core.judge import advance
-from agent.core.model import Observation, Observations, Policy, Standing, Transition, Verdict
+from agent.core.model import (
+    Observation,
+    Observations,
+    Policy,
+    Reading,
+    Standing,
+    Transition,
+    Verdict,
+)
 from agent.core.settings import HistorySettings
 from agent.store import codec
 from agent.store.codec import Moment
@@ -94,6 +102,11 @@ KINDS: Sequence[Observation] = (chronyd(0.0), miss(), chronyd(0.5), chronyd(-5.0
 IDENTITY = Identity(host="web-1", boot_id=A_BOOT)
 
 
+def taken(kind: Observation, at: float) -> Observation:
+    """``kind`` as seen at boottime ``at``."""
+    return kind._replace(taken_at=at) if isinstance(kind, Reading) else kind
+
+
 def one_cycle(memory: Memory, number: int, observation: Observation) -> Tuple[Memory, List[str]]:
     """Fold one observation; return what is remembered, and what was said word for word."""
     sample = clocks(LATE + 30.0 * number)
@@ -109,15 +122,22 @@ def test_a_file_between_any_two_cycles_changes_no_word(
 ) -> None:
     whole, through_the_file = Memory(), Memory()
     directory: Path = tmp_path_factory.mktemp("state")
-    for number, observation in enumerate(observations):
+    for number, kind in enumerate(observations):
+        observation = taken(kind, LATE + 30.0 * number)
         whole, expected = one_cycle(whole, number, observation)
         store = SqliteStore(str(directory), HistorySettings(), print)
         remembered = store.restore(clocks(LATE + 30.0 * number), A_BOOT)
-        through_the_file = Memory(standings=remembered.standings, clock=remembered.clock)
+        through_the_file = resume(
+            remembered.standings, remembered.clock, remembered.readings, remembered.events
+        )
         through_the_file, found = one_cycle(through_the_file, number, observation)
         assert found == expected
         assert through_the_file == whole
         assert through_the_file.clock is not None
-        cycle = a_cycle(through_the_file.clock.boottime, standings=through_the_file.standings)
+        cycle = a_cycle(
+            through_the_file.clock.boottime,
+            observation,
+            standings=through_the_file.standings,
+        )
         store.save([cycle], ())
         store.close()

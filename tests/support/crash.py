@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, Callable, List, NoReturn, Optional, Sequence
 
 from agent import clock
-from agent.core.fold import Identity, Memory, fold
+from agent.core.fold import Identity, fold, resume
 from agent.core.model import Alert, Delivery, Observation, Observations, Policy, Standing, Verdict
 from agent.core.settings import AlertSettings, HistorySettings
 from agent.core.steps import ClockSample
@@ -134,7 +134,7 @@ def live(directory: str, port: int, chance: random.Random, ready: int, calm: boo
     keeper = Keeper(store, log, clock.sample(), A_BOOT)
     remembered = keeper.restore(60.0)
     show("restored", remembered.clock, remembered.standings)
-    memory = Memory(standings=remembered.standings, clock=remembered.clock)
+    memory = resume(remembered.standings, remembered.clock, remembered.readings, remembered.events)
     deliverer = Deliverer(keeper, [(AlertSettings("wire", "wire"), Wire(port))], log)
     os.write(ready, b".")
     weather = WEATHER[0]
