@@ -9,9 +9,17 @@ from __future__ import annotations
 from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from agent.core import alerts, drift, judge, steps, wording
-from agent.core.conditions import trusted
+from agent.core.conditions import trusted, watched
 from agent.core.drift import Track
-from agent.core.model import Alert, Assessment, Observations, Policy, Reading, Standing
+from agent.core.model import (
+    Alert,
+    Assessment,
+    Observations,
+    Policy,
+    Reading,
+    Standing,
+    Transition,
+)
 from agent.core.steps import ClockSample, Event
 
 #: Seconds for which a step or a suspend is worth a line in the alerts that follow it.
@@ -82,31 +90,34 @@ def fold(
     seen = observations._replace(trends=drift.trends(tracks, observations.boottime))
     assessment = judge.assess(policy, seen)
     standings: Dict[str, Standing] = {s.condition: s for s in memory.standings}
-    messages: List[Alert] = []
+    transitions: List[Transition] = []
     for finding in assessment.findings:
         before = standings.get(finding.condition, Standing(finding.condition))
         after, transition = judge.advance(policy, before, finding, sample.boottime)
         standings[finding.condition] = after
-        if transition is not None:
-            messages.append(
-                alerts.compose(
-                    policy,
-                    seen,
-                    transition,
-                    alert_id=_alert_id(identity, sample, finding.condition),
-                    host=identity.host,
-                    wall=sample.wall,
-                    boottime=sample.boottime,
-                    notes=[wording.event(event, sample.boottime) for event in told],
-                    tags=identity.tags,
-                )
-            )
+        transitions += [transition] if transition else []
+    for condition in set(standings).difference(watched(seen)):
+        transition = judge.retire(standings.pop(condition), sample.boottime)
+        transitions += [transition] if transition else []
     remembered = tuple(standings.values())
     after_all = Memory(standings=remembered, clock=sample, tracks=tracks, events=told)
     return after_all, Outcome(
         observations=seen,
         assessment=assessment,
-        alerts=tuple(messages),
+        alerts=tuple(
+            alerts.compose(
+                policy,
+                seen,
+                transition,
+                alert_id=_alert_id(identity, sample, transition.condition),
+                host=identity.host,
+                wall=sample.wall,
+                boottime=sample.boottime,
+                notes=[wording.event(event, sample.boottime) for event in told],
+                tags=identity.tags,
+            )
+            for transition in transitions
+        ),
         events=events,
         pending=judge.pending(policy, remembered),
     )

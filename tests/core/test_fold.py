@@ -67,6 +67,19 @@ def test_a_step_makes_the_drift_begin_anew_and_is_told_in_the_alerts_that_follow
     assert not any(alert.condition == "drift" for alert in host.alerts)
 
 
+def test_an_alert_about_what_is_no_longer_watched_is_resolved_once() -> None:
+    host = Fleetless()
+    for number in range(6):
+        at = LATE + 30.0 * number
+        asked = (miss("locks"),) if number < 3 else ()
+        host.cycle(at, reading("chronyd", 0.0, at), *asked)
+    assert [(a.condition, a.kind) for a in host.alerts] == [
+        ("reference", "raise"),
+        ("reference", "resolve"),
+    ]
+    assert all(standing.condition != "reference" for standing in host.memory.standings)
+
+
 def test_an_alert_knows_its_host_its_tags_and_the_true_time() -> None:
     host = Fleetless()
     for number in range(3):
