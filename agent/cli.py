@@ -23,6 +23,10 @@ UNKNOWN = 3
 COMMANDS = {
     "run": ("agent.commands.run", "watch this host's clock: the daemon"),
     "check": ("agent.commands.check", "answer a health probe: can this host's clock be trusted?"),
+    "doctor": (
+        "agent.commands.doctor",
+        "list what is wrong on this host or in an image, and the remedy",
+    ),
     "config": ("agent.commands.config", "check or show the configuration"),
 }
 

@@ -7,7 +7,7 @@ psutil is imported on the first question only: it costs as much as the whole of 
 from __future__ import annotations
 
 import os
-from typing import List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional, Tuple
 
 from agent.core.service_view import Program
 
@@ -108,3 +108,8 @@ def _read(path: str) -> str:
             return file.read(65_536).decode("utf-8", "replace")
     except OSError:
         return ""
+
+
+def arguments(pid: int, proc: str = "/proc") -> Tuple[str, ...]:
+    """The words a process was started with; none when they cannot be read."""
+    return tuple(word for word in _read(f"{proc}/{pid}/cmdline").split("\0") if word)

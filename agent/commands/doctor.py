@@ -1,0 +1,161 @@
+"""Owns ``clock-agent doctor``: everything found on this host, or in an image, with its remedy.
+
+It looks and changes nothing: no alert is sent, no unit touched, no packet goes to StatsD.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from typing import TYPE_CHECKING, Iterator, List, Optional, Tuple
+
+from agent import clock, gather, processes, published, spawn
+from agent import config as configuration
+from agent.core import diagnosis, doctor, image_judge, image_service, judge
+from agent.core.diagnosis import Diagnosis
+from agent.core.image import Image
+from agent.core.model import Observations, ServiceState
+from agent.core.service_view import Program
+from agent.core.settings import Config, ServiceSettings
+from agent.errors import ConfigError, UsageError
+from agent.tree import Tree
+
+if TYPE_CHECKING:
+    import argparse
+
+#: Seconds for all readings together; each probe has a shorter deadline of its own.
+DEADLINE = 6.0
+_HERE = Image(Tree("/"))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``doctor``."""
+    parser.add_argument(
+        "--root",
+        metavar="DIR",
+        help="judge the files of an image or chroot that is not running, instead of this host",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def run(arguments: argparse.Namespace, config_path: Optional[str]) -> int:
+    """Print the findings, worst first, and return the exit status of the worst."""
+    if arguments.root is None:
+        subject = os.uname().nodename
+        found = tuple(_live(config_path))
+    else:
+        subject = arguments.root
+        found = _image(arguments.root)
+    if arguments.json:
+        import json
+
+        print(json.dumps(diagnosis.as_dict(subject, found), ensure_ascii=False))
+    else:
+        sys.stdout.write(diagnosis.text(subject, found))
+    return diagnosis.worst(found).exit_code
+
+
+def _image(root: str) -> Tuple[Diagnosis, ...]:
+    if not os.path.isdir(root):
+        what = "is not a directory" if os.path.lexists(root) else "does not exist"
+        raise UsageError(f"--root {root!r} {what}")
+    try:
+        os.listdir(root)
+    except OSError as error:
+        raise UsageError(f"--root {root!r} cannot be read: {error.strerror}") from None
+    directory = os.path.realpath(root)
+    outside = "" if directory == "/" else directory
+    aim = f" --root={_quoted(directory)}" if outside else ""
+    found = image_judge.judge(Image(Tree(directory), aim=aim))
+    return tuple(
+        each._replace(where=tuple(outside + path for path in each.where)) for each in found
+    )
+
+
+def _quoted(word: str) -> str:
+    import shlex
+
+    return shlex.quote(word)
+
+
+def _live(config_path: Optional[str]) -> Iterator[Diagnosis]:
+    problems: Tuple[str, ...] = ()
+    try:
+        config = configuration.load(config_path).config
+    except ConfigError as error:
+        config, problems = Config(), error.problems
+    seen = gather.once(config, clock.monotonic() + DEADLINE)
+    yield from doctor.conditions(judge.assess(config.policy, seen), seen)
+    yield from _around_the_service(config, seen)
+    yield from doctor.agent(_agent_facts(config, config_path, problems))
+    if config.statsd.enabled:
+        from agent.commands import doctor_statsd
+
+        yield doctor_statsd.look(config.statsd)
+
+
+def _around_the_service(config: Config, seen: Observations) -> Iterator[Diagnosis]:
+    """What lies behind the service: files, the configuration of chronyd, other programs."""
+    on_disk = (*image_service.service(_HERE), *image_service.program(_HERE))
+    yield from doctor.disk_against_memory(seen.service, on_disk)
+    chronyds = _peeked("chronyd")
+    others = [p for name in (*doctor.DISCIPLINERS, *doctor.GUEST_TOOLS) for p in _peeked(name)]
+    yield from doctor.programs(others, chronyds, seen.service)
+    if config.chrony.enabled:
+        path = next((p for each in chronyds for p in _conf_of(each.pid)), "")
+        yield from image_judge.configuration(_HERE, path)
+
+
+def _peeked(name: str) -> List[Program]:
+    """The living processes of that name which are not in a container."""
+    peeked = [processes.peek(each.pid) for each in processes.find_named(name)]
+    return [p for p in peeked if p is not None and p.alive and not p.contained]
+
+
+def _conf_of(pid: int) -> Iterator[str]:
+    """The ``-f`` of a running chronyd: the file it has really read."""
+    words = processes.arguments(pid)
+    for option, value in zip(words, words[1:]):
+        if option == "-f" and value.startswith("/"):
+            yield value
+
+
+def _agent_facts(
+    config: Config, config_path: Optional[str], problems: Tuple[str, ...]
+) -> doctor.AgentFacts:
+    status = os.path.join(config.paths.runtime, published.FILE_NAME)
+    return doctor.AgentFacts(
+        config_problems=problems,
+        config_path=config_path or configuration.DEFAULT_PATH,
+        unit=_agent_unit(config.service),
+        published=published.read(status) is not None,
+        state_trouble=_state_trouble(config.paths.state, config.history.max_size),
+        state_directory=config.paths.state,
+    )
+
+
+def _agent_unit(settings: ServiceSettings) -> Optional[ServiceState]:
+    from agent.probes.systemd import ServiceProbe
+
+    state = ServiceProbe(settings._replace(unit=image_judge.AGENT_UNIT)).read()
+    spawn.end_all()
+    return state if state.load_state else None
+
+
+def _state_trouble(path: str, size: int) -> str:
+    """Why the daemon cannot keep its state at ``path``; ``""`` when it can."""
+    try:
+        status, disk = os.stat(path), os.statvfs(path)
+    except OSError as error:
+        return error.strerror or "cannot be read"
+    if not stat.S_ISDIR(status.st_mode):
+        return "is not a directory"
+    if disk.f_flag & os.ST_RDONLY:
+        return "is on a file system that is mounted read-only"
+    if not status.st_mode & stat.S_IWUSR:
+        return "its owner may not write there"
+    free = disk.f_bavail * disk.f_frsize
+    if free < size:
+        return f"only {free >> 20} MiB are free on its disk, and it may need {size >> 20}"
+    return ""
