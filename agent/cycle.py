@@ -163,7 +163,9 @@ class Cycles:
         return Surroundings(
             config=config,
             gathering=Gathering(build(config), self._poke),
-            metrics=Metrics(config.statsd, self._host) if config.statsd.enabled else None,
+            metrics=(
+                Metrics(config.statsd, self._host, config.tags) if config.statsd.enabled else None
+            ),
             publisher=Publisher(config.paths.runtime, self._boot_id),
             deliverer=Deliverer(
                 self._keeper, [(each, sinks.make(each)) for each in config.alerts], self._log

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, Optional
+from typing import List, Mapping, Optional
 
 from agent.core import statsd
 from agent.core.address import parse_address
@@ -17,8 +17,18 @@ HEARTBEAT = "heartbeat"
 class Metrics:
     """The gauges of one host. Making one neither waits nor fails; nothing here ever blocks."""
 
-    def __init__(self, settings: StatsdSettings, host: str, look_up: LookUp = resolve) -> None:
-        """``settings`` are valid; ``host`` is this host's name as it is; see ``core.statsd``."""
+    def __init__(
+        self,
+        settings: StatsdSettings,
+        host: str,
+        tags: Mapping[str, str] = {},
+        look_up: LookUp = resolve,
+    ) -> None:
+        """``settings`` are valid; ``host`` is this host's name as it is; see ``core.statsd``.
+
+        ``tags`` are those of the whole configuration; the settings' own come on top.
+        """
+        settings = settings._replace(tags={**tags, **settings.tags})
         address = parse_address(settings.address)
         self._where = f"StatsD at {settings.address}"
         self._naming = statsd.naming(settings, address, host)

@@ -294,6 +294,19 @@ def test_why_a_name_cannot_be_resolved_is_said(metrics: Callable[..., Metrics]) 
     assert said
 
 
+def test_tags_of_the_whole_configuration_come_first_and_own_ones_win(
+    server: Server,
+) -> None:
+    everywhere = {"dc": "eu", "role": "worker"}
+    settings = StatsdSettings(
+        address=server.address, dialect="dogstatsd", tags={"dc": "us", "team": "time"}
+    )
+    sender = Metrics(settings, "web-1", everywhere)
+    sender.send(SLOW)
+    assert b"clock.offset_ms:5|g|#dc:us,role:worker,team:time\n" in server.cycle()[0]
+    sender.close()
+
+
 def test_a_remark_on_the_name_is_made_once(metrics: Callable[..., Metrics]) -> None:
     sender = metrics("192.0.2.1:8125", "localhost")
     assert "collide" in (sender.send(SLOW) or "")
