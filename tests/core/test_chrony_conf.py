@@ -1,0 +1,186 @@
+"""Owns the tests of reading and judging chrony.conf."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict, List, Optional, Tuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.core import chrony_conf, chrony_conf_advice
+from agent.core.chrony_conf import Conf
+from agent.core.diagnosis import Diagnosis
+from agent.core.files import Entry
+from agent.core.model import Verdict
+from agent.tree import Tree
+
+GOOD = "pool ntp.example iburst\nmakestep 1 3\nrtcsync\nmaxclockerror 50\n"
+
+
+class Memory:
+    """Files that are only in memory."""
+
+    def __init__(self, files: Dict[str, str]) -> None:
+        self._files = files
+
+    def entry(self, path: str) -> Entry:
+        return Entry(path, "file" if path in self._files else "missing")
+
+    def resolve(self, path: str) -> str:
+        return path
+
+    def names(self, directory: str) -> Tuple[str, ...]:
+        start = directory.rstrip("/") + "/"
+        return tuple(sorted(path[len(start) :] for path in self._files if path.startswith(start)))
+
+    def read(self, path: str) -> Optional[str]:
+        return self._files.get(path)
+
+
+def conf(text: str, **others: str) -> Conf:
+    files = {"/etc/chrony.conf": text}
+    files.update({"/" + name.replace("__", "/"): other for name, other in others.items()})
+    return chrony_conf.read(Memory(files), "/etc/chrony.conf")
+
+
+def causes(read: Conf, unprivileged: bool = True) -> List[str]:
+    found = chrony_conf_advice.judge(read, unprivileged)
+    return [each.cause for each in found if each.verdict > Verdict.OK or each.note]
+
+
+def only(text: str) -> Diagnosis:
+    found = list(chrony_conf_advice.judge(conf(text), unprivileged=True))
+    (finding,) = [each for each in found if each.verdict > Verdict.OK]
+    return finding
+
+
+def test_a_good_configuration_has_no_finding() -> None:
+    assert causes(conf(GOOD)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (GOOD.replace("pool ntp.example iburst", ""), "no-source"),
+        (GOOD.replace("pool", "server"), "one-source"),
+        (GOOD.replace("iburst", "maxsources 1"), "one-source"),
+        (GOOD + "local stratum 10\n", "local-without-orphan"),
+        (GOOD.replace("1 3", "1 -1"), "steps-any-time"),
+        (GOOD.replace("makestep 1 3", ""), "no-makestep"),
+        (GOOD + "cmdport 0\n", "no-access"),
+        (GOOD + "servre typo.example\n", "unknown-directive"),
+    ],
+)
+def test_each_fault_is_the_only_finding(text: str, cause: str) -> None:
+    assert only(text).cause == cause
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (GOOD.replace("rtcsync", ""), "no-rtcsync"),
+        (GOOD.replace("maxclockerror 50", ""), "hopeful-maxclockerror"),
+    ],
+)
+def test_what_could_be_better_is_a_note_and_no_fault(text: str, cause: str) -> None:
+    notes = [each for each in chrony_conf_advice.judge(conf(text), True) if each.note]
+    assert [each.cause for each in notes] == [cause]
+
+
+def test_a_line_is_named_with_its_number() -> None:
+    assert only("# comment\n\n" + GOOD + "local\n").where == ("/etc/chrony.conf:7",)
+
+
+def test_local_with_orphan_is_a_real_arrangement() -> None:
+    assert causes(conf(GOOD + "local stratum 10 orphan\n")) == []
+
+
+def test_two_servers_are_enough_not_to_be_alone() -> None:
+    assert causes(conf(GOOD.replace("pool", "server") + "server b.example\n")) == []
+
+
+def test_a_reference_clock_is_a_source() -> None:
+    assert causes(conf(GOOD + "refclock PHC /dev/ptp0\n")) == []
+
+
+def test_comments_of_every_kind_and_any_case_are_read_as_chronyd_does() -> None:
+    read = conf("! a\n; b\n# c\n% d\n\n  SERVER a.example\nServer b.example\n")
+    assert [(line.name, line.words) for line in read.lines] == [
+        ("server", ("a.example",)),
+        ("server", ("b.example",)),
+    ]
+
+
+def test_a_command_port_of_zero_is_no_matter_for_root() -> None:
+    assert causes(conf(GOOD + "cmdport 0\n"), unprivileged=False) == []
+
+
+def test_includes_and_directories_are_followed() -> None:
+    read = conf(
+        "include /etc/extra.conf\ninclude /etc/more/*.conf\n"
+        "confdir /etc/d /usr/d\nsourcedir /run/s\n",
+        **{
+            "etc__extra.conf": "makestep 1 3\n",
+            "etc__more__a.conf": "rtcsync\n",
+            "etc__more__a.off": "local\n",
+            "etc__d__x.conf": "server etc.example\n",
+            "usr__d__x.conf": "server usr.example\n",
+            "usr__d__y.conf": "driftfile /x\n",
+            "run__s__dhcp.sources": "server dhcp.example\n",
+            "run__s__dhcp.txt": "server no.example\n",
+        },
+    )
+    said = [(line.name, *line.words) for line in read.lines]
+    assert ("makestep", "1", "3") in said
+    assert ("rtcsync",) in said
+    assert ("driftfile", "/x") in said
+    assert [line.words[0] for line in read.all("server")] == ["etc.example", "dhcp.example"]
+    assert not read.all("local")
+    assert read.troubles == ()
+
+
+def test_a_source_from_dhcp_counts_as_a_source() -> None:
+    read = conf("sourcedir /run/s\nmakestep 1 3\n", **{"run__s__a.sources": "pool p.example\n"})
+    assert "no-source" not in causes(read)
+
+
+def test_an_include_loop_is_a_finding() -> None:
+    assert "include-loop" in causes(conf(GOOD + "include /etc/chrony.conf\n"))
+
+
+def test_a_glob_that_includes_itself_a_thousand_times_ends() -> None:
+    files = {f"etc__d__{n:03}.conf": "include /etc/d/*.conf\n" for n in range(30)}
+    assert "include-loop" in causes(conf("include /etc/d/*.conf\n", **files))
+
+
+def test_missing_files_are_findings() -> None:
+    assert "unreadable-file" in causes(conf(GOOD + "include /etc/none.conf\n"))
+    gone = chrony_conf.read(Memory({}), "/etc/chrony.conf")
+    assert causes(gone) == ["unreadable-file"]
+
+
+def test_ten_thousand_lines_are_read() -> None:
+    servers = "".join(f"server s{n}.example\n" for n in range(10_000))
+    assert len(conf(servers + GOOD).lines) == 10_004
+
+
+def test_binary_content_is_a_finding(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "chrony.conf").write_bytes(bytes(range(256)) * 100)
+    read = chrony_conf.read(Tree(str(tmp_path)), "/etc/chrony.conf")
+    assert causes(read) == ["binary-file"]
+
+
+@given(st.text())
+def test_no_text_makes_it_raise(text: str) -> None:
+    causes(conf(text))
+
+
+@given(
+    st.lists(st.sampled_from(sorted(chrony_conf.DIRECTIVES))),
+    st.text(alphabet="-0 1ax*/", max_size=9),
+)
+def test_no_directive_with_odd_words_makes_it_raise(names: List[str], words: str) -> None:
+    causes(conf("".join(f"{name} {words}\n" for name in names)))
