@@ -69,7 +69,11 @@ CAUSES: Mapping[str, Cause] = {
     ),
     "closed": Cause(
         "{where} closed the connection {seen}",
-        ("{cli} TIME", "Look into Redis's log, and at proxies or firewalls on the way."),
+        (
+            "{cli} TIME",
+            "Look into Redis's log, and at proxies or firewalls on the way.",
+            "If it is a port with TLS, write rediss:// in the reference's url.",
+        ),
     ),
     # TLS
     "tls": Cause(

@@ -185,10 +185,10 @@ class Wire:
         sent, sent_wall = clock.monotonic_ns(), clock.wall_ns()
         try:
             self._sock.sendall(command)
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # a server that is full says so before it hangs up: read what it said
-        except OSError as error:
+        except _socket.timeout as error:
             raise self._trouble(error, doing) from None
+        except OSError:
+            pass  # a server that is full says so before it hangs up: read what it said
         while True:
             try:
                 chunk = self._sock.recv(_CHUNK)
