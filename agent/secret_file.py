@@ -12,7 +12,18 @@ _LONGEST = 4096
 
 
 def read_secret(path: str) -> str:
-    """Return the first line of ``path``. Raises OSError, whose ``strerror`` says what is wrong."""
+    """The secret in ``path`` for where only ASCII can stand, as in a header of HTTP.
+
+    Raises OSError, whose ``strerror`` says what is wrong.
+    """
+    try:
+        return read_secret_bytes(path).decode("ascii")
+    except UnicodeDecodeError:
+        raise OSError(errno.EINVAL, "its first line is not plain ASCII", path) from None
+
+
+def read_secret_bytes(path: str) -> bytes:
+    """The first line of ``path``. Raises OSError, whose ``strerror`` says what is wrong."""
     # O_NONBLOCK: never wait for the writer of a pipe
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -27,7 +38,4 @@ def read_secret(path: str) -> str:
         raise OSError(errno.EINVAL, "its first line is empty", path)
     if len(line) > _LONGEST:
         raise OSError(errno.EFBIG, f"its first line is longer than {_LONGEST} bytes", path)
-    try:
-        return line.decode("ascii")
-    except UnicodeDecodeError:
-        raise OSError(errno.EINVAL, "its first line is not plain ASCII", path) from None
+    return line

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.secret_file import read_secret
+from agent.secret_file import read_secret, read_secret_bytes
 
 
 @pytest.mark.parametrize("content", [b"s3cret", b"s3cret\n", b"s3cret\r\nsecond line\n"])
@@ -15,6 +15,12 @@ def test_the_first_line_is_the_secret(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "token"
     path.write_bytes(content)
     assert read_secret(str(path)) == "s3cret"
+
+
+def test_where_any_byte_may_stand_any_byte_is_a_secret(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_bytes(b"s\xc3\xa9cret\xff\n")
+    assert read_secret_bytes(str(path)) == b"s\xc3\xa9cret\xff"
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\r\nsecond", b"x" * 5000, b"s\xc3\xa9cret\n"])

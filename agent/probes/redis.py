@@ -6,25 +6,26 @@ may do nothing but TIME is enough. Each reading has a connection of its own, clo
 
 from __future__ import annotations
 
-import os
 from typing import Callable, List, Optional, Tuple, Union
 
 from agent import clock
 from agent.core import exchange
 from agent.core.exchange import Sample
 from agent.core.model import Observation, Reading
+from agent.core.printed import excerpt
 from agent.core.redis_causes import error_cause, error_kind, miss
 from agent.core.redis_url import HostPort, RedisUrl, Secret, parse_url
 from agent.core.resp import ErrorReply, Reply, SimpleReply, encode
 from agent.core.settings import ReferenceSettings
 from agent.probes.redis_wire import Trouble, Wire, connect, connect_path, time_left
 from agent.resolve import Address, resolve
+from agent.secret_file import read_secret_bytes
 
 #: As ``agent.resolve.resolve``.
 Resolve = Callable[[str, int, float], Union[Tuple[Address, ...], str]]
 
-_MAX_PASSWORD = 4096
 _MAX_HOST = 253
+_MAX_PATH = 200  # characters of a path that are shown
 #: After these the samples taken so far stand; after any other the server is not to be trusted.
 _LOST = frozenset({"timeout", "closed"})
 #: Causes that say nothing of the master's name; a Sentinel that did answer tells more.
@@ -114,7 +115,7 @@ class _Attempt:
 
     def _find_password(self) -> Optional[Secret]:
         path = self._settings.password_file
-        return _first_line(path) if path else self._url.password
+        return _read_password(path) if path else self._url.password
 
     def _connect(self, server: HostPort, deadline: float) -> Wire:
         """A connection to one server, encrypted if the URL says so."""
@@ -212,23 +213,12 @@ def _refusal(wire: Wire, reply: Reply, error: str, other: str) -> Trouble:
     return Trouble(cause, wire.quote(reply))
 
 
-def _first_line(path: str) -> Secret:
+def _read_password(path: str) -> Secret:
     """The password in a file. Read at each reading, so that a changed one is used at once."""
     try:
-        descriptor = os.open(
-            path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-        )  # never wait on a pipe
-        try:
-            line = os.read(descriptor, _MAX_PASSWORD).split(b"\n", 1)[0].rstrip(b"\r")
-        finally:
-            os.close(descriptor)
+        return Secret(read_secret_bytes(path))
     except OSError as error:
-        raise Trouble("password-file", f"{path}: {os.strerror(error.errno or 0)}") from None
-    except ValueError:
-        raise Trouble("password-file", "its path holds a NUL") from None
-    if not line:
-        raise Trouble("password-file", f"{path}: its first line is empty")
-    return Secret(line)
+        raise Trouble("password-file", f"{excerpt(path, _MAX_PATH)}: {error.strerror}") from None
 
 
 def _host_port(reply: Reply) -> Optional[HostPort]:
