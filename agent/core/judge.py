@@ -137,8 +137,8 @@ def _level_reached(policy: Policy, standing: Standing, finding: Finding) -> Verd
 
 
 def _unfinished(policy: Policy, standing: Standing) -> bool:
-    if standing.ok_run:
-        return standing.alerting is not Verdict.OK and standing.ok_run < policy.consecutive
+    if standing.ok_run:  # a finished run of ok has ended the alert
+        return standing.alerting is not Verdict.OK
     if standing.blind_run:
         return standing.alerting is Verdict.OK and standing.blind_run < policy.consecutive
     runs = (

@@ -176,6 +176,8 @@ def test_a_reading_that_is_not_a_number_is_no_reading(bad: float) -> None:
 def test_the_best_reading_is_the_worst_proven_one_else_the_most_precise() -> None:
     vague, exact, proven = chronyd(0.0, 1.0), redis(0.0, 0.1), redis(0.5, 0.2, name="cache")
     assert best((vague, exact, proven)) is proven
+    worse = redis(-0.9, 0.3, name="far")
+    assert best((proven, worse)) is worse
     assert best((vague, exact)) is exact
     assert best(()) is None
 
@@ -286,6 +288,11 @@ def test_all_silent_references_are_named_and_each_advice_is_given_once() -> None
             seen(miss(), state=service(CRITICAL, "masked")),
             "service",
             "nobody knows how far this clock will move",
+        ),
+        (
+            seen(chronyd(5.0), state=service(WARNING, "disabled")),
+            "service",
+            "this clock will move 5 s back",
         ),
         (seen(chronyd(0.5)), "offset", None),
         (seen(miss(), redis(0.0)), "sync", None),
