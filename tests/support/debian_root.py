@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import List, Tuple
+from typing import Callable, List, Tuple
 
 from tests.support import needs
 
@@ -39,6 +39,7 @@ printf '#!/bin/sh\nexec /usr/lib/realbin/chronyd -x "$@"\n' >/usr/sbin/chronyd
 chmod 755 /usr/sbin/chronyd
 cat >/etc/chrony/chrony.conf <<END
 server 127.0.0.1 port 1123 iburst minpoll -2 maxpoll 0
+server 127.0.0.2 port 1123 iburst minpoll -2 maxpoll 0
 makestep 1 3
 rtcsync
 driftfile /var/lib/chrony/chrony.drift
@@ -47,7 +48,7 @@ cp /etc/chrony/chrony.conf /etc/chrony.conf
 cat >/etc/systemd/system/upstream.service <<END
 [Service]
 ExecStart=/usr/lib/realbin/upstream -x -d -U -u root 'port 1123' 'local stratum 1' allow \
-    'cmdport 0' 'bindcmdaddress /' 'pidfile /run/upstream.pid' 'bindaddress 127.0.0.1'
+    'cmdport 0' 'bindcmdaddress /' 'pidfile /run/upstream.pid'
 [Install]
 WantedBy=multi-user.target
 END
@@ -74,29 +75,47 @@ def debian_root() -> Path:
     """The directory of the cached root; built if this is the first time. Needs root."""
     needs.root()
     needs.program("systemd-nspawn")
-    debootstrap = needs.program("debootstrap")
-    key = hashlib.sha256(repr((PACKAGES, RECIPE)).encode()).hexdigest()[:12]
+    return cached(f"debian-{_key(PACKAGES, RECIPE)}", _build)
+
+
+def plain_root() -> Path:
+    """The same Debian without anything of ours in it: neither booted nor changed by anybody."""
+    needs.root()
+    needs.program("debootstrap")
+    return cached(f"plain-{_key(PACKAGES)}", _bootstrap)
+
+
+def cached(name: str, build: Callable[[Path], None]) -> Path:
+    """The directory ``name`` in the cache; ``build`` fills it if this is the first time."""
     cache = _cache()
     cache.mkdir(parents=True, exist_ok=True)
-    root = cache / f"debian-{key}"
-    with open(cache / "lock", "w", encoding="ascii") as lock:
+    root, unfinished = cache / name, cache / f"{name}.unfinished"
+    with open(cache / f"{name}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not root.is_dir():
-            _build(debootstrap, root)
+            shutil.rmtree(unfinished, ignore_errors=True)
+            build(unfinished)
+            unfinished.rename(root)
     return root
 
 
-def _build(debootstrap: str, root: Path) -> None:
-    unfinished = root.with_name(root.name + ".unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
+def _key(*recipe: object) -> str:
+    return hashlib.sha256(repr(recipe).encode()).hexdigest()[:12]
+
+
+def _bootstrap(unfinished: Path) -> None:
     suite, mirror = _release()
-    command: List[str] = [debootstrap, "--variant=minbase", f"--include={','.join(PACKAGES)}"]
-    _must([*command, suite, str(unfinished), mirror])
-    _must(["chroot", str(unfinished), "/bin/sh", "-c", RECIPE])
-    unfinished.rename(root)
+    include = f"--include={','.join(PACKAGES)}"
+    must(["debootstrap", "--variant=minbase", include, suite, str(unfinished), mirror])
 
 
-def _must(command: List[str]) -> None:
+def _build(unfinished: Path) -> None:
+    must(["cp", "-a", str(plain_root()), str(unfinished)])
+    must(["chroot", str(unfinished), "/bin/sh", "-c", RECIPE])
+
+
+def must(command: List[str]) -> None:
+    """Run a command that has to succeed."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command[0]}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
 

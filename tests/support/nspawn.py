@@ -12,7 +12,7 @@ import signal
 import subprocess
 import uuid
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 import psutil
 
@@ -23,6 +23,10 @@ from tests.support.waiting import wait_for
 PROJECT = Path(__file__).resolve().parents[2]
 #: Where the packages live that the agent needs at run time.
 VENDOR = Path(psutil.__file__).resolve().parents[1]
+FROM_PROJECT = {
+    "/usr/lib/clock-agent/agent": PROJECT / "agent",
+    "/usr/lib/clock-agent/vendor": VENDOR,
+}
 #: nspawn's own filter refuses even to read the kernel's clock state; without the capability that it
 #: withholds as well, none of these can change anything.
 CLOCK_CALLS = "adjtimex clock_adjtime clock_settime settimeofday"
@@ -47,7 +51,10 @@ class Done:
 class Machine:
     """One booted container."""
 
-    def __init__(self, log: Path, root: Optional[Path] = None) -> None:
+    def __init__(
+        self, log: Path, root: Optional[Path] = None, binds: Mapping[str, Path] = FROM_PROJECT
+    ) -> None:
+        """``binds``: what is seen at which place inside, read-only."""
         command = [
             needs.program("systemd-nspawn"),
             "--quiet",
@@ -60,8 +67,7 @@ class Machine:
             f"--machine=clock-agent-{uuid.uuid4().hex[:8]}",
             "--console=pipe",
             f"--system-call-filter={CLOCK_CALLS}",
-            f"--bind-ro={PROJECT / 'agent'}:/usr/lib/clock-agent/agent",
-            f"--bind-ro={VENDOR}:/usr/lib/clock-agent/vendor",
+            *(f"--bind-ro={outside}:{inside}" for inside, outside in binds.items()),
         ]
         with open(log, "wb") as output:
             self._nspawn = subprocess.Popen(
