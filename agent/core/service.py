@@ -13,10 +13,10 @@ from agent.core.model import Detail, ServiceState, Verdict, Weight
 from agent.core.service_causes import CAUSES
 from agent.core.service_rows import Cause
 from agent.core.service_view import Look, Program, View
-from agent.core.units import CHRONY_UNITS, OTHER_UNITS, Unit
+from agent.core.units import CHRONY_UNITS, OTHER_UNITS, TIMESYNCD, Unit
 from agent.core.wording import plain
 
-__all__ = ["Facts", "Look", "Program", "decide", "unanswered", "watched_pid"]
+__all__ = ["Facts", "Look", "Program", "decide", "disk_decides", "unanswered", "watched_pid"]
 
 
 class Facts(NamedTuple):
@@ -51,6 +51,12 @@ def decide(facts: Facts) -> ServiceState:
         weight=cause.grade.weight,
         detail=_detail(view),
     )
+
+
+def disk_decides(facts: Facts) -> bool:
+    """True when a name is masked that only the unit files can tell to be chronyd's other name."""
+    candidates = [name for name in OTHER_UNITS if name != TIMESYNCD]
+    return any(unit.load_state == "masked" and unit.id in candidates for unit in facts.units)
 
 
 def watched_pid(facts: Facts) -> int:

@@ -30,19 +30,19 @@ NOT_RUNNING: Tuple[Cause, ...] = (
         (remedies.unmask, remedies.reload, remedies.enable_now),
     ),
     Cause(
+        "masked-runtime",
+        lambda v: ask.masked(v) and v.unit.unit_file_state == "masked-runtime",
+        BROKEN,
+        "{unit} is masked until the next boot; its state is {state}",
+        (remedies.unmask, remedies.reload, remedies.enable_now),
+    ),
+    Cause(
         "masked-alias-left",
         lambda v: ask.masked(v) and bool(v.broken_aliases),
         BROKEN,
         "{unit} is masked, and {aliases} still leads to it: its state is {state}, whatever"
         " `systemctl is-active` says of the other name",
         (remedies.unmask, remedies.reload, remedies.enable_now),
-    ),
-    Cause(
-        "masked-runtime",
-        lambda v: ask.masked(v) and v.unit.unit_file_state == "masked-runtime",
-        BROKEN,
-        "{unit} is masked until the next boot; its state is {state}",
-        (remedies.unmask, remedies.enable_now),
     ),
     Cause(
         "masked-running",

@@ -13,12 +13,13 @@ from typing import Dict, List, NamedTuple, Tuple
 #: newer unprivileged variant.
 CHRONY_UNITS = ("chronyd.service", "chrony.service", "chronyd-restricted.service")
 #: Units of the other daemons that steer a clock, and old names that are often aliases of chronyd's.
+TIMESYNCD = "systemd-timesyncd.service"
 OTHER_UNITS = (
     "ntpd.service",
     "ntp.service",
     "ntpsec.service",
     "openntpd.service",
-    "systemd-timesyncd.service",
+    TIMESYNCD,
 )
 FAMILY = CHRONY_UNITS + OTHER_UNITS
 

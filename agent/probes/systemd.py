@@ -14,7 +14,7 @@ from typing import Optional, Tuple
 from agent import clock, processes, spawn
 from agent.core import unitfiles
 from agent.core.model import ServiceState, Verdict
-from agent.core.service import Facts, Look, decide, unanswered, watched_pid
+from agent.core.service import Facts, Look, decide, disk_decides, unanswered, watched_pid
 from agent.core.settings import ServiceSettings
 from agent.core.units import CHRONY_UNITS, FAMILY, PROPERTIES, parse
 from agent.core.wording import plain
@@ -52,10 +52,12 @@ class ServiceProbe:
         if pid:
             facts = facts._replace(main=processes.peek(pid))
         state = decide(facts)
-        if state.verdict is Verdict.OK:
+        if state.verdict is Verdict.OK and not disk_decides(facts):
             return state
-        fragment = str(state.detail.get("fragment_path", ""))
-        return decide(facts._replace(look=_look(state.unit, fragment)))
+        look = _unit_files(state.unit, str(state.detail.get("fragment_path", "")))
+        if state.verdict is not Verdict.OK:
+            look = _with_processes(look)
+        return decide(facts._replace(look=look))
 
     def _command(self) -> Tuple[str, ...]:
         extra = () if self._wanted in ("auto", *FAMILY) else (self._wanted,)
@@ -68,6 +70,12 @@ class ServiceProbe:
                 "systemctl-hung",
                 f"systemctl has not answered within {DEADLINE} s: systemd or its bus is stuck",
                 ("systemctl is-system-running",),
+            )
+        if answer.errno in spawn.SHORTAGES:
+            return unanswered(
+                "shortage",
+                f"systemd cannot be asked, this host is short of something: {answer.stderr}",
+                ("cat /proc/sys/fs/file-nr; ps -eLf | wc -l; free -m",),
             )
         if answer.errno not in (0, errno.ENOENT):
             return unanswered(
@@ -122,19 +130,25 @@ def _without_systemd() -> ServiceState:
     )
 
 
-def _look(unit: str, fragment: str) -> Look:
-    """See what systemd does not say: living chronyds, unit files, what may be done here."""
+def _unit_files(unit: str, fragment: str) -> Look:
+    """What the files on disk say about ``unit``, which systemd read from ``fragment``."""
     files = Tree("/")
-    found = [processes.peek(process.pid) for process in processes.find_named("chronyd")]
     return Look(
-        chronyds=tuple(program for program in found if program is not None),
         aliases=unitfiles.aliases(files, unit),
         real_names=tuple(name for name in CHRONY_UNITS if unitfiles.vendor_file(files, name)),
         boot_link=bool(unitfiles.boot_links(files, unit)),
         empty_file=bool(fragment) and files.entry(fragment).kind == "file",
         installed=spawn.find_program("chronyd") != "chronyd",
-        may_set_clock=_may_set_clock(),
         installer=next((tool for tool in INSTALLERS if spawn.find_program(tool) != tool), ""),
+    )
+
+
+def _with_processes(look: Look) -> Look:
+    """``look`` with the living chronyds, and whether anything here may set the clock."""
+    found = [processes.peek(process.pid) for process in processes.find_named("chronyd")]
+    return look._replace(
+        chronyds=tuple(program for program in found if program is not None),
+        may_set_clock=_may_set_clock(),
     )
 
 
