@@ -7,7 +7,7 @@ uncertainty, and the shortest round trip makes the best sample (RFC 5905 chooses
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional, Sequence
+from typing import List, NamedTuple, Optional, Sequence
 
 from agent.core.model import Detail, Reading
 from agent.core.resp import Reply
@@ -66,18 +66,23 @@ class Chosen(NamedTuple):
 
 
 def choose(samples: Sequence[Sample]) -> Optional[Chosen]:
-    """The steady sample with the shortest round trip; None when there is no steady one.
+    """The sample with the shortest round trip of those since the clock was last stepped.
 
+    None when there is none: what was measured before a step says nothing of the clock after it.
     The first sample is the warm-up (cold caches, slow start): it counts only when it is all there
     is, which happens on a path so slow that time ran out on the second.
     """
-    steady = [sample for sample in samples[1:] if sample.steady]
-    steady = steady or [sample for sample in samples[:1] if sample.steady]
-    if not steady:
+    kept: List[Sample] = []
+    for number, sample in enumerate(samples):
+        if not sample.steady or number == 1:
+            kept = []
+        if sample.steady:
+            kept.append(sample)
+    if not kept:
         return None
     return Chosen(
-        sample=min(steady, key=lambda sample: sample.round_trip),
-        kept=len(steady),
+        sample=min(kept, key=lambda sample: sample.round_trip),
+        kept=len(kept),
         dropped=sum(not sample.steady for sample in samples),
     )
 

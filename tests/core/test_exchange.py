@@ -87,25 +87,31 @@ def test_a_step_within_the_exchange_is_seen(step: int) -> None:
 
 
 @given(st.lists(SAMPLES, max_size=8))
-def test_the_shortest_steady_round_trip_wins(samples: List[Sample]) -> None:
+def test_the_shortest_round_trip_since_the_last_step_wins(samples: List[Sample]) -> None:
     chosen = choose(samples)
-    steady = [sample for sample in samples if sample.steady]
+    steps = [number for number, sample in enumerate(samples) if not sample.steady]
+    since = samples[steps[-1] + 1 if steps else 0 :]
     if chosen is None:
-        assert not steady
+        assert not since
         return
-    assert chosen.sample in steady
-    assert chosen.kept >= 1
-    assert chosen.dropped == len(samples) - len(steady)
-    after = [sample for sample in samples[1:] if sample.steady]
-    assert all(chosen.sample.round_trip <= sample.round_trip for sample in after)
+    assert chosen.sample in since
+    assert chosen.dropped == len(steps)
+    after_the_warm_up = since if steps else since[1:]
+    assert all(chosen.sample.round_trip <= sample.round_trip for sample in after_the_warm_up)
+    assert chosen.kept == (len(after_the_warm_up) or 1)
 
 
 def test_the_warm_up_counts_only_when_it_is_all_there_is() -> None:
     fast, slow = exchange(there=1), exchange(there=10**9)
     assert choose([fast, slow]) == Chosen(slow, kept=1, dropped=0)
     assert choose([fast]) == Chosen(fast, kept=1, dropped=0)
-    assert choose([fast, exchange(step=10**9)]) == Chosen(fast, kept=1, dropped=1)
     assert choose([]) is None
+
+
+def test_what_was_measured_before_a_step_is_forgotten() -> None:
+    before, stepped, after = exchange(there=1), exchange(step=10**10), exchange(there=10**9)
+    assert choose([before, before, stepped, after]) == Chosen(after, kept=1, dropped=1)
+    assert choose([before, before, stepped]) is None
 
 
 @given(st.integers(-(10**12), 10**12), st.lists(st.tuples(DELAYS, DELAYS), max_size=8))
