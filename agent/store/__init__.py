@@ -14,6 +14,9 @@ from agent.core.model import Alert, Assessment, Observations, Reading, Standing
 from agent.core.outbox import Posting
 from agent.core.steps import ClockSample, Event
 
+#: The file in the state directory.
+FILE_NAME = "state.db"
+
 
 class Cycle(NamedTuple):
     """One cycle of the daemon, as it goes into the store."""
@@ -40,8 +43,11 @@ class Remembered(NamedTuple):
     postings: Tuple[Posting, ...] = ()
     #: The clocks at the last cycle, when that was in this boot: steps meanwhile are still seen.
     clock: Optional[ClockSample] = None
-    #: Trusted readings of this boot from the last hours, oldest first.
+    #: Trusted readings of this boot from the last hours and since the last step or suspend,
+    #: oldest first.
     readings: Tuple[Reading, ...] = ()
+    #: Steps and suspends of this boot from the last day, oldest first.
+    events: Tuple[Event, ...] = ()
     #: The newest steps and suspends of this boot, oldest first.
     events: Tuple[Event, ...] = ()
 

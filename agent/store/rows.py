@@ -22,6 +22,8 @@ Ident = Tuple[str, str]
 _LONGEST_DOWNTIME = 86400.0
 #: Seconds of readings that a restarted daemon gets back, for the drift.
 RECENT = 6 * 3600.0
+#: Seconds of steps and suspends that it gets back, to mention them in alerts.
+RECENT_EVENTS = 86400.0
 #: Steps and suspends that it gets back, for the alerts that follow them.
 MOST_EVENTS = 5
 
@@ -80,11 +82,13 @@ def remembered(connection: sqlite3.Connection, now: Moment) -> Remembered:
     """Everything the daemon goes on from, told in the boottime of ``now``."""
     last = last_moment(connection)
     known = last[0] if last and codec.same_boot(last[0], now) else None
+    events = _recent_events(connection, known) if known else ()
     return Remembered(
         standings=standings(connection, now),
         postings=postings(connection),
         clock=known.clock if known else None,
-        readings=_recent_readings(connection, known) if known else (),
+        readings=_recent_readings(connection, known, events) if known else (),
+        events=events,
         events=_recent_events(connection, known) if known else (),
     )
 
@@ -203,30 +207,30 @@ def _reading(
     return (seen.source, seen.offset, seen.uncertainty, seen.taken_at, "")
 
 
-def _recent_readings(connection: sqlite3.Connection, last: Moment) -> Tuple[Reading, ...]:
-    """Trusted readings since the last step or suspend of this boot, of the last hours."""
-    (stepped,) = connection.execute(
-        "SELECT MAX(event.boottime) FROM event JOIN cycle ON cycle.id = event.cycle"
-        " JOIN boot ON boot.id = cycle.boot WHERE kind IN ('step', 'suspend') AND boot.boot_id = ?",
-        (last.boot_id,),
-    ).fetchone()
-    since = max(last.clock.boottime - RECENT, stepped or 0.0)
+def _recent_events(connection: sqlite3.Connection, last: Moment) -> Tuple[Event, ...]:
+    """Steps and suspends of this boot, of the last day."""
+    found = connection.execute(
+        "SELECT kind, event.wall, event.boottime, size, what FROM event"
+        " JOIN cycle ON cycle.id = event.cycle JOIN boot ON boot.id = cycle.boot"
+        " WHERE boot.boot_id = ? AND kind IN ('step', 'suspend') AND event.boottime >= ?"
+        " ORDER BY event.id",
+        (last.boot_id, last.clock.boottime - RECENT_EVENTS),
+    )
+    return tuple(Event(*row) for row in found)
+
+
+def _recent_readings(
+    connection: sqlite3.Connection, last: Moment, events: Sequence[Event]
+) -> Tuple[Reading, ...]:
+    """Trusted readings of the last hours, and since the last of ``events``."""
     found = connection.execute(
         "SELECT reading.source, reading.offset, reading.uncertainty, reading.taken_at"
         " FROM cycle JOIN boot ON boot.id = cycle.boot JOIN reading ON reading.cycle = cycle.id"
         " WHERE boot.boot_id = ? AND cycle.boottime >= ? AND reading.offset IS NOT NULL"
         " ORDER BY cycle.id, reading.source",
-        (last.boot_id, since),
+        (
+            last.boot_id,
+            max(last.clock.boottime - RECENT, *(event.boottime for event in events), 0.0),
+        ),
     )
     return tuple(Reading(*row) for row in found)
-
-
-def _recent_events(connection: sqlite3.Connection, last: Moment) -> Tuple[Event, ...]:
-    """The newest steps and suspends of this boot, oldest first."""
-    found = connection.execute(
-        "SELECT event.kind, event.wall, event.boottime, event.size, event.what FROM event"
-        " JOIN cycle ON cycle.id = event.cycle JOIN boot ON boot.id = cycle.boot"
-        " WHERE kind IN ('step', 'suspend') AND boot.boot_id = ? ORDER BY event.rowid DESC LIMIT ?",
-        (last.boot_id, MOST_EVENTS),
-    )
-    return tuple(Event(*row) for row in found)[::-1]

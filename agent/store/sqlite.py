@@ -17,7 +17,7 @@ from agent import clock
 from agent.core.outbox import Posting
 from agent.core.settings import HistorySettings
 from agent.core.steps import ClockSample
-from agent.store import Cycle, Remembered, StoreError, reader, rows, schema
+from agent.store import FILE_NAME, Cycle, Remembered, StoreError, reader, rows, schema
 from agent.store.codec import Moment
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FILE_NAME = "state.db"
 LOCK_NAME = "lock"
 #: Seconds to wait for somebody who holds the file, such as a backup.
 BUSY_TIMEOUT = 2.0

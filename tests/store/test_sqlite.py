@@ -111,13 +111,31 @@ def test_another_boot_knows_neither_the_clocks_nor_the_readings_of_the_last(plac
     assert remembered.standings[0].since == pytest.approx(30.0 - 400.0)
 
 
-def test_readings_from_before_a_step_are_no_ground_for_a_drift(place: Place) -> None:
+@pytest.mark.parametrize("kind", ["step", "suspend"])
+def test_readings_from_before_a_step_or_a_suspend_are_no_ground_for_a_drift(
+    place: Place, kind: str
+) -> None:
     store = place.open()
-    step = Event("step", clocks(250.0).wall, 250.0, 3600.0)
+    event = Event(kind, clocks(250.0).wall, 250.0, 3600.0)
     store.save([a_cycle(200.0, a_reading(0.5))], ())
-    store.save([a_cycle(250.0, a_reading(0.6), events=[step])], ())
+    store.save([a_cycle(250.0, a_reading(0.6), events=[event])], ())
     store.save([a_cycle(300.0, a_reading(0.7), a_miss("locks"))], ())
-    assert [r.offset for r in store.restore(clocks(310.0), A_BOOT).readings] == [0.6, 0.7]
+    remembered = store.restore(clocks(310.0), A_BOOT)
+    assert [reading.offset for reading in remembered.readings] == [0.6, 0.7]
+    assert remembered.events == (event,)
+
+
+def test_what_happened_in_another_boot_or_long_ago_is_not_told_again(place: Place) -> None:
+    store = place.open()
+    event = Event("step", 0.0, 250.0, 3600.0)
+    start = Event("start", 0.0, 86_000.0)
+    store.save([a_cycle(250.0, events=[event])], ())
+    store.save([a_cycle(86_000.0, events=[start])], ())
+    assert store.restore(clocks(86_000.0), A_BOOT).events == (event,)
+    store.save([a_cycle(90_000.0)], ())
+    assert store.restore(clocks(90_000.0), A_BOOT).events == ()
+    store.save([a_cycle(30.0, boot_id="another boot")], ())
+    assert store.restore(clocks(60.0), "another boot").events == ()
 
 
 def test_a_cycle_that_was_saved_already_is_not_saved_twice(place: Place) -> None:
