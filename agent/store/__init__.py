@@ -48,8 +48,6 @@ class Remembered(NamedTuple):
     readings: Tuple[Reading, ...] = ()
     #: Steps and suspends of this boot from the last day, oldest first.
     events: Tuple[Event, ...] = ()
-    #: The newest steps and suspends of this boot, oldest first.
-    events: Tuple[Event, ...] = ()
 
 
 class StoreError(Exception):

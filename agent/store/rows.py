@@ -89,7 +89,6 @@ def remembered(connection: sqlite3.Connection, now: Moment) -> Remembered:
         clock=known.clock if known else None,
         readings=_recent_readings(connection, known, events) if known else (),
         events=events,
-        events=_recent_events(connection, known) if known else (),
     )
 
 
