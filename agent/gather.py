@@ -7,11 +7,23 @@ stuck is reported as such and left alone: no second one is ever started for the 
 from __future__ import annotations
 
 import threading
-from typing import Callable, Generic, List, NamedTuple, Optional, Protocol, Tuple, TypeVar, Union
+from typing import (
+    Callable,
+    Generic,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Protocol,
+    Tuple,
+    TypeVar,
+    Union,
+)
 
 from agent import clock, spawn
 from agent.core.model import Miss, Observation, Observations, ServiceState, Verdict
 from agent.core.settings import Config
+from agent.core.wording import plain
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -35,18 +47,22 @@ class Probe(Protocol[T_co]):
         """Take one reading, or say why there is none."""
 
 
-def stuck_reading(source: str, seconds: float) -> Observation:
-    """What stands in for a reading that has not come back after ``seconds``."""
-    return Miss(
-        source=source,
-        cause="stuck",
-        what=f"the reading of {source} has not come back for {seconds:.0f} s",
-        advice=("Look for a stuck resolver, mount or device; restart clock-agent if it stays so.",),
-    )
+#: Why a probe gave nothing at all -> what helps.
+ADVICE: Mapping[str, str] = {
+    "stuck": "look for a stuck resolver, mount or device; restart clock-agent if it stays so",
+    "shortage": "cat /proc/sys/fs/file-nr; ps -eLf | wc -l; free -m  # open files, threads, memory",
+    "failed": "please report it with the output of `clock-agent check --live --json`",
+}
 
 
-def stuck_service(source: str, seconds: float) -> ServiceState:
-    """What stands in for the state of the time service after ``seconds`` without an answer."""
+def no_reading(source: str, cause: str, why: str) -> Observation:
+    """What stands in for a reading that a probe did not give; ``cause`` is a word of ADVICE."""
+    what = f"the reading of {source} {why}"
+    return Miss(source=source, cause=cause, what=what, advice=(ADVICE[cause],))
+
+
+def no_state(source: str, cause: str, why: str) -> ServiceState:
+    """The same for the state of the time service."""
     return ServiceState(
         unit="",
         load_state="",
@@ -54,18 +70,20 @@ def stuck_service(source: str, seconds: float) -> ServiceState:
         sub_state="",
         unit_file_state="",
         verdict=Verdict.UNKNOWN,
-        cause="stuck",
-        what=f"the question about the {source} has not come back for {seconds:.0f} s",
+        cause=cause,
+        what=f"the question about the {source} {why}",
+        advice=(ADVICE[cause],),
     )
 
 
 class Seat(Generic[T]):
     """One probe, its thread while it reads, and its newest result."""
 
-    def __init__(self, probe: Probe[T], overdue: Callable[[str, float], T]) -> None:
+    def __init__(self, probe: Probe[T], nothing: Callable[[str, str, str], T]) -> None:
+        """``nothing`` makes what stands in for a result, of the source, a cause and a reason."""
         self.timeout = probe.timeout
         self._probe = probe
-        self._overdue = overdue
+        self._nothing = nothing
         self._thread: Optional[threading.Thread] = None
         self._started = 0.0
         self._cycle = 0
@@ -81,13 +99,16 @@ class Seat(Generic[T]):
         cycle = self._cycle
 
         def work() -> None:
-            result = self._probe.read()
+            result = self._read()
             if cycle == self._cycle:  # a reading that comes a cycle late is no reading of this one
                 self._result = result
             done()
 
         self._thread = threading.Thread(target=work, name=self._probe.source, daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:  # the host, or the control group, has no more threads
+            self._result = self._nothing(self._probe.source, "shortage", "found no thread to run")
 
     @property
     def busy(self) -> bool:
@@ -97,8 +118,16 @@ class Seat(Generic[T]):
     def result(self) -> T:
         """The reading, or what stands in for it."""
         if self._result is None:
-            return self._overdue(self._probe.source, clock.monotonic() - self._started)
+            late = f"has not come back for {clock.monotonic() - self._started:.0f} s"
+            return self._nothing(self._probe.source, "stuck", late)
         return self._result
+
+    def _read(self) -> T:
+        try:
+            return self._probe.read()
+        except Exception as error:  # a defect of one probe must not silence it, nor end a cycle
+            why = f"failed: {type(error).__name__}: {error}"
+            return self._nothing(self._probe.source, "failed", plain(why))
 
 
 class Probes(NamedTuple):
@@ -134,9 +163,9 @@ class Gathering:
 
     def __init__(self, probes: Probes, done: Callable[[], None]) -> None:
         self._done = done
-        self._chrony = Seat(probes.chrony, stuck_reading) if probes.chrony else None
-        self._service = Seat(probes.service, stuck_service) if probes.service else None
-        self._references = [Seat(probe, stuck_reading) for probe in probes.references]
+        self._chrony = Seat(probes.chrony, no_reading) if probes.chrony else None
+        self._service = Seat(probes.service, no_state) if probes.service else None
+        self._references = [Seat(probe, no_reading) for probe in probes.references]
         self._boottime = 0.0
         self._deadline = 0.0
 

@@ -8,11 +8,12 @@ ended: SIGTERM first (chronyc leaves its socket file behind when killed outright
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
 import signal
 import time
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 #: Where helper programs are looked for; a service's own PATH may lack the sbin directories.
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -22,6 +23,8 @@ ENVIRONMENT: Mapping[str, str] = {"PATH": SEARCH_PATH, "LC_ALL": "C", "LANG": "C
 MAX_OUTPUT = 262_144
 #: Seconds between SIGTERM and SIGKILL.
 TERM_GRACE = 0.2
+#: Why a program could not be started, when the reason lies with this host and not the program.
+SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
 _CHUNK = 65_536
 
 
@@ -109,33 +112,22 @@ class _Child:
         self.status: Optional[int] = None
         self.overflowed = False
         self._stdin = stdin
-        in_read, self._in = os.pipe()
-        self.out, out_write = os.pipe()
-        self.err, err_write = os.pipe()
+        pipes: List[Tuple[int, int]] = []
+        try:
+            for _ in range(3):
+                pipes.append(os.pipe())
+            (in_read, self._in), (self.out, out_write), (self.err, err_write) = pipes
+            self.pid = _start(argv, (in_read, out_write, err_write), environment)
+        except (OSError, ValueError) as error:  # ValueError: a NUL byte in an argument
+            self.errno = getattr(error, "errno", None) or errno.EINVAL
+            for descriptor in (end for pipe in pipes for end in pipe):
+                os.close(descriptor)
+            return
+        for descriptor in (in_read, out_write, err_write):
+            os.close(descriptor)
+        self._open = {self._in, self.out, self.err}
         self._buffers: Dict[int, List[bytes]] = {self.out: [], self.err: []}
         self._sizes: Dict[int, int] = {self.out: 0, self.err: 0}
-        self._open = {self._in, self.out, self.err}
-        try:
-            self.pid = os.posix_spawn(
-                find_program(argv[0]),
-                list(argv),
-                dict(environment),
-                file_actions=[
-                    (os.POSIX_SPAWN_DUP2, in_read, 0),
-                    (os.POSIX_SPAWN_DUP2, out_write, 1),
-                    (os.POSIX_SPAWN_DUP2, err_write, 2),
-                ],
-                setpgroup=0,
-                setsigmask=[],
-                setsigdef=[signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP],
-            )
-        except (OSError, ValueError) as error:  # ValueError: a NUL byte in an argument
-            self.errno = getattr(error, "errno", None) or 22
-            for descriptor in tuple(self._open):
-                self._close(descriptor)
-        finally:
-            for descriptor in (in_read, out_write, err_write):
-                os.close(descriptor)
 
     def talk(self, deadline: float) -> None:
         """Feed stdin and collect output until both outputs close, the deadline, or an overflow."""
@@ -235,3 +227,20 @@ class _Child:
         if descriptor in self._open:
             self._open.remove(descriptor)
             os.close(descriptor)
+
+
+def _start(
+    argv: Sequence[str], streams: Tuple[int, int, int], environment: Mapping[str, str]
+) -> int:
+    """Start ``argv`` on ``streams`` in a process group of its own; return its pid."""
+    return os.posix_spawn(
+        find_program(argv[0]),
+        list(argv),
+        dict(environment),
+        file_actions=[
+            (os.POSIX_SPAWN_DUP2, stream, number) for number, stream in enumerate(streams)
+        ],
+        setpgroup=0,
+        setsigmask=[],
+        setsigdef=[signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP],
+    )

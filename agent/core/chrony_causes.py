@@ -78,7 +78,7 @@ CAUSES: Mapping[str, Cause] = {
     "clock-stepped": Cause(
         "the clock was set behind chronyd's back: {seen}",
         (
-            "journalctl --since -1h | grep -iE 'time (has been|was) (changed|set)|clock|ntpdate'",
+            "journalctl --since -1h -g 'time has been changed'",
             "chronyc -n tracking  # again in five minutes: by then it has measured the new error",
             "chronyc makestep  # WARNING: steps the clock; first stop what depends on it",
         ),
@@ -89,6 +89,10 @@ CAUSES: Mapping[str, Cause] = {
             "apt install chrony  # or: dnf install chrony",
             "command -v chronyc  # elsewhere? set chrony.program to its full path",
         ),
+    ),
+    "shortage": Cause(
+        "cannot ask chronyd, this host is short of something: {seen}",
+        ("cat /proc/sys/fs/file-nr; ps -eLf | wc -l; free -m  # open files, threads, memory",),
     ),
     "unreadable": Cause(
         "chronyc's answer cannot be read: {seen}",

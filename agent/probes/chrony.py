@@ -19,7 +19,7 @@ from agent.core.printed import excerpt
 from agent.core.settings import ChronySettings
 from agent.core.wording import CHRONYD
 from agent.processes import Process, find_named
-from agent.spawn import SEARCH_PATH, TERM_GRACE, Completed, run
+from agent.spawn import SEARCH_PATH, SHORTAGES, TERM_GRACE, Completed, run
 
 #: Seconds for everything asked of chronyc in one reading.
 DEADLINE = 2.0
@@ -130,6 +130,8 @@ class ChronyProbe:
     def _explain(self, done: Completed) -> Miss:
         """Why ``done`` is not a report."""
         said = done.stdout.strip() or done.stderr.strip()
+        if done.errno in SHORTAGES:
+            return miss("shortage", _why_not_run(self._settings.program, done))
         if done.status is None or done.status in (126, 127):
             return miss("program-missing", _why_not_run(self._settings.program, done))
         if done.overflowed:
@@ -179,7 +181,7 @@ def _why_not_run(program: str, done: Completed) -> str:
     if done.errno == errno.ENOENT and "/" not in program:
         return f"there is no program {excerpt(program)} in {SEARCH_PATH}"
     if done.status is None:
-        return f"{excerpt(program)} cannot be run: {done.stdout}"
+        return f"{excerpt(program)} cannot be run: {done.stderr}"
     said = excerpt(done.stderr.strip() or done.stdout.strip())
     return f"{excerpt(program)} ended with status {done.status}: {said}"
 
