@@ -27,6 +27,7 @@ COMMANDS = {
         "agent.commands.doctor",
         "list what is wrong on this host or in an image, and the remedy",
     ),
+    "history": ("agent.commands.history", "what was the clock at any time that is remembered?"),
     "config": ("agent.commands.config", "check or show the configuration"),
 }
 
@@ -43,6 +44,7 @@ PUBLISHED_CALLS = {
 def main(arguments: Optional[Sequence[str]] = None, status_file: str = DEFAULT_STATUS) -> int:
     """Run one command and return its exit status; the only place that catches everything."""
     words = tuple(sys.argv[1:] if arguments is None else arguments)
+    _steady_streams()
     try:
         status = _published_answer(words, status_file)
         if status is None:
@@ -56,6 +58,25 @@ def main(arguments: Optional[Sequence[str]] = None, status_file: str = DEFAULT_S
     except Exception as error:  # the last line of defence: a bug is not a verdict either
         status = _fail(words, f"internal error, please report it: {_where(error)}")
     return _finish(status)
+
+
+def _steady_streams() -> None:
+    """Let nothing go wrong by the streams we were started with.
+
+    A closed one would lend its number to the next file opened, such as the memory of the daemon,
+    and whoever writes to standard output would write there. A character that the locale cannot
+    write becomes its escape.
+    """
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        import os
+
+        for number in range(3):
+            try:
+                os.fstat(number)
+            except OSError:
+                os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free: this one
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _published_answer(words: Tuple[str, ...], status_file: str) -> Optional[int]:

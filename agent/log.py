@@ -20,8 +20,11 @@ ERROR, WARNING, INFO = 3, 4, 6
 class Log:
     """A log on one text stream."""
 
-    def __init__(self, stream: TextIO, priorities: bool) -> None:
-        """``priorities``: start each line with its syslog priority (the stream is the journal)."""
+    def __init__(self, stream: Optional[TextIO], priorities: bool) -> None:
+        """``priorities``: start each line with its syslog priority (the stream is the journal).
+
+        No ``stream``: the program was started with its output closed, and there is nobody to tell.
+        """
         self._stream = stream
         self._priorities = priorities
         self._lines: queue.Queue[Optional[str]] = queue.Queue(CAPACITY)
@@ -65,6 +68,8 @@ class Log:
             line = self._lines.get()
             if line is None:
                 return
+            if self._stream is None:
+                continue
             try:
                 self._stream.write(line)
                 self._stream.flush()

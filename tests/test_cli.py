@@ -219,9 +219,64 @@ def test_a_check_ends_within_its_timeout_with_what_is_known(tmp_path: Path) -> N
     assert "has not come back" in answer.stdout
 
 
+@pytest.mark.parametrize("charset", ["latin-1", "ascii", "utf-8"])
+def test_a_name_the_terminal_cannot_write_is_written_as_an_escape(
+    tmp_path: Path, charset: str
+) -> None:
+    settings = {
+        "chrony": {"enabled": False},
+        "service": {"enabled": False},
+        "references": [{"name": "locks", "url": "unix:///nowhere/\u6642\u8a08.sock"}],
+    }
+    config = configuration(tmp_path, settings)
+    environment = {"PYTHONIOENCODING": charset}
+    answer = clock_agent("--config", config, "check", "--live", environment=environment)
+    assert answer.status == 2
+    assert answer.first.startswith("CLOCK CRITICAL")
+
+
 def test_help_and_version_are_no_verdict_and_no_failure() -> None:
     for arguments in (["--help"], ["--version"], ["check", "--help"]):
         answer = clock_agent(*arguments)
         assert answer.status == 0
         assert answer.stdout
         assert not answer.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_daemon_started_with_closed_streams_lends_their_numbers_to_no_file(
+    tmp_path: Path, closed: str
+) -> None:
+    """What is written to standard output would end up in the middle of its memory."""
+    chronyc = executable(tmp_path / "chronyc", "#!/bin/sh\nexit 1\n")
+    settings = {"chrony": {"program": chronyc}, "service": {"enabled": False}, "consecutive": 1}
+    config = configuration(tmp_path, {**settings, "interval": "200ms", "alerts": [{"type": "log"}]})
+    errors = tmp_path / "errors"
+    with errors.open("wb") as stderr, open(os.devnull, "wb") as stdout:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", f'exec {closed}; exec "$@"', "sh", sys.executable, "-m", "agent"]
+            + ["--config", config, "run"],
+            cwd=ROOT,
+            stdout=stdout,
+            stderr=stderr,
+        )
+    try:
+        memory = tmp_path / "state" / "state.db-wal"
+        wait_for(lambda: memory.exists() and memory.stat().st_size, what="its memory")
+        for number in range(3):
+            where = os.readlink(f"/proc/{process.pid}/fd/{number}")
+            assert where in (os.devnull, str(errors)), where
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+    assert "Traceback" not in errors.read_text()
+
+
+def test_a_character_that_the_locale_cannot_write_is_escaped(tmp_path: Path) -> None:
+    file = tmp_path / "\u00fc.yaml"
+    file.write_text("a: 1\n")
+    answer = clock_agent(
+        "--config", str(file), "check", environment={"PYTHONIOENCODING": "ascii:strict"}
+    )
+    assert answer.status == UNKNOWN
+    assert "\\xfc.yaml:1: a: is not a known key" in answer.first
