@@ -40,16 +40,17 @@ class Daemon:
         wakeup: Wakeup,
         notifier: Notifier,
         log: Log,
-        machine_id: str,
+        identity: str,
     ) -> None:
-        """``load`` reads the configuration again for a reload, and may raise ConfigError."""
+        """``load`` reads the configuration again for a reload, and may raise ConfigError;
+        ``identity`` tells this host from the others of its fleet, for its place in the interval."""
         self._config = config
         self._load = load
         self._cycles = cycles
         self._wakeup = wakeup
         self._notifier = notifier
         self._log = log
-        self._machine_id = machine_id
+        self._identity = identity
 
     def run(self) -> None:
         """Take readings until told to stop. The first one is due at once."""
@@ -82,7 +83,7 @@ class Daemon:
         interval = self._config.interval
         if pending:
             return started + min(self._config.confirm_interval, interval)
-        phase = schedule.phase(self._machine_id, interval)
+        phase = schedule.phase(self._identity, interval)
         return schedule.next_start(started, interval, phase)
 
     def _reload(self) -> None:

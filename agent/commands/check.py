@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Mapping, NoReturn, Optional, Tuple
 from agent import clock, gather, spawn
 from agent.core import judge, report
 from agent.core.settings import Config
+from agent.host import host_name
 
 if TYPE_CHECKING:
     import argparse
@@ -99,7 +100,7 @@ def measure(config: Config, deadline: float) -> report.Report:
     taken_at = clock.wall()
     observations = gather.once(config, deadline)
     return report.Report(
-        host=os.uname().nodename,
+        host=host_name(),
         taken_at=taken_at,
         origin="live",
         assessment=judge.assess(config.policy, observations),

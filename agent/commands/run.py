@@ -12,6 +12,7 @@ from agent.core.fold import resume
 from agent.core.settings import Config
 from agent.cycle import Cycles
 from agent.daemon import SIGNALS, Daemon
+from agent.host import host_name, identity
 from agent.log import Log
 from agent.notify import Notifier
 from agent.store.keeper import Keeper
@@ -21,7 +22,6 @@ from agent.wakeup import Wakeup
 if TYPE_CHECKING:
     import argparse
 
-MACHINE_ID = "/etc/machine-id"
 #: Seconds the disk is given to tell what was known before; then the daemon starts without it.
 RESTORE = 2.0
 
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace, config_path: Optional[str]) -> int:
         return configuration.with_interval(loaded.config, arguments.interval)
 
     config = load()
-    host = os.uname().nodename
+    host = host_name()
     wakeup = Wakeup(SIGNALS)
     notifier = Notifier(os.environ, log.warning)
     moment = clock.sample()
@@ -64,20 +64,11 @@ def run(arguments: argparse.Namespace, config_path: Optional[str]) -> int:
         f"clock-agent {__version__} watches {host} every {config.interval:g} s;"
         f" configuration: {config.source or 'built-in defaults'}"
     )
-    Daemon(config, load, cycles, wakeup, notifier, log, _machine_id(host)).run()
+    Daemon(config, load, cycles, wakeup, notifier, log, identity(host)).run()
     spawn.end_all()
     log.info("stopped")
     log.close(timeout=0.5)
     return 0
-
-
-def _machine_id(otherwise: str) -> str:
-    """What tells this host from its clones, for its place in the interval."""
-    try:
-        with open(MACHINE_ID, encoding="ascii", errors="replace") as source:
-            return source.read(64).strip() or otherwise
-    except OSError:
-        return otherwise
 
 
 def _is_journal(environment: MutableMapping[str, str]) -> bool:

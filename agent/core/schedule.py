@@ -6,14 +6,14 @@ from __future__ import annotations
 LEAST_GAP = 0.5
 
 
-def phase(machine_id: str, interval: float) -> float:
+def phase(identity: str, interval: float) -> float:
     """This host's place within ``interval``: stable, and spread evenly over a fleet.
 
     Seconds in [0, interval). Agents started by the same deployment would otherwise ask the same
     Redis server in the same second, and its queue would look like a clock error.
     """
     value = 2166136261
-    for byte in machine_id.encode():  # FNV-1a: hashlib costs more to import than this loop
+    for byte in identity.encode():  # FNV-1a: hashlib costs more to import than this loop
         value = (value ^ byte) * 16777619 % 2**32
     # the low bits of FNV vary more from one id to the next than the high ones
     return interval * ((value * 2654435761 % 2**32) / 2**32)
