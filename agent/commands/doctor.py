@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace, config_path: Optional[str]) -> int:
         found = tuple(_live(config_path))
     else:
         subject = arguments.root
-        found = _image(arguments.root)
+        found = judge_image(arguments.root)
     if arguments.json:
         import json
 
@@ -56,7 +56,8 @@ def run(arguments: argparse.Namespace, config_path: Optional[str]) -> int:
     return diagnosis.worst(found).exit_code
 
 
-def _image(root: str) -> Tuple[Diagnosis, ...]:
+def judge_image(root: str) -> Tuple[Diagnosis, ...]:
+    """Everything found in the tree at ``root``. Raises UsageError when it cannot be looked at."""
     if not os.path.isdir(root):
         what = "is not a directory" if os.path.lexists(root) else "does not exist"
         raise UsageError(f"--root {root!r} {what}")

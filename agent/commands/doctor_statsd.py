@@ -64,9 +64,9 @@ def _bound(port: int) -> bool:
         try:
             with open(table, encoding="ascii", errors="replace") as lines:
                 readable = True
-                for line in lines:
-                    if f":{port:04X} " in line.partition(": ")[2][:48]:
-                        return True
+                local = [address for line in lines for address in line.split()[1:2]]
+                if any(address.endswith(f":{port:04X}") for address in local):
+                    return True
         except OSError:
             continue
     return not readable
