@@ -69,8 +69,8 @@ def end_others(view: View) -> Tuple[str, ...]:
 
 _INSTALL = {
     "apt-get": ("apt-get install --reinstall chrony", "chrony.service"),
-    "dnf": ("dnf reinstall chrony || dnf install chrony", "chronyd.service"),
-    "yum": ("yum reinstall chrony || yum install chrony", "chronyd.service"),
+    "dnf": ("dnf reinstall chrony; dnf install chrony", "chronyd.service"),
+    "yum": ("yum reinstall chrony; yum install chrony", "chronyd.service"),
     "zypper": ("zypper install --force chrony", "chronyd.service"),
 }
 
