@@ -92,9 +92,7 @@ CAUSES: Mapping[str, Cause] = {
     ),
     "shortage": Cause(
         "cannot ask chronyd, this host is short of something: {seen}",
-        (
-            "cat /proc/sys/fs/file-nr /proc/loadavg; free -m  # open files, threads (the number after the /), memory",
-        ),
+        ("cat /proc/sys/fs/file-nr /proc/loadavg; free -m  # open files, threads, memory",),
     ),
     "unreadable": Cause(
         "chronyc's answer cannot be read: {seen}",
