@@ -73,9 +73,10 @@ class Machine:
             self._nspawn = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=output
             )
-        self._init = 0
+        #: The pid of its systemd, as seen from outside.
+        self.init = 0
         try:
-            self._init = wait_for(self._find_init, timeout=20.0, what="systemd in the container")
+            self.init = wait_for(self._find_init, timeout=20.0, what="systemd in the container")
             wait_for(self._booted, timeout=60.0, what="the boot", every=0.1)
         except BaseException:
             self.stop()
@@ -83,8 +84,8 @@ class Machine:
 
     def stop(self) -> None:
         """End the container and everything in it."""
-        if self._init:
-            os.kill(self._init, signal.SIGKILL)
+        if self.init:
+            os.kill(self.init, signal.SIGKILL)
         else:
             self._nspawn.kill()
         self._nspawn.wait(timeout=20.0)
@@ -94,7 +95,7 @@ class Machine:
         enter = [
             "nsenter",
             "-t",
-            str(self._init),
+            str(self.init),
             *["-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w"],
         ]
         done = subprocess.run(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+
+import pytest
 
 from tests.support.nspawn import Done, Machine
 from tests.support.waiting import wait_for
@@ -141,3 +143,18 @@ class TimeHost:
                 self.machine.shell(line)
             elif line.startswith(COMMANDS):
                 self.machine.must(line)
+
+
+@pytest.fixture(scope="session")
+def time_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """One booted container for every test of a session that breaks and mends time services."""
+    machine = Machine(tmp_path_factory.mktemp("nspawn") / "console.log")
+    yield machine
+    machine.stop()
+
+
+def healthy(machine: Machine, layout: str) -> TimeHost:
+    """A host of that layout with nothing wrong."""
+    host = TimeHost(machine, layout)
+    host.heal()
+    return host

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Iterator, NamedTuple, Tuple
+from typing import NamedTuple, Tuple
 
 import pytest
 
 from tests.support.nspawn import Machine
-from tests.support.time_host import TimeHost
+from tests.support.time_host import healthy
 
 pytestmark = [pytest.mark.nspawn, pytest.mark.timeout(600)]
 
@@ -261,34 +261,21 @@ STATES = (
 CASES = [(state, layout) for state in STATES for layout in state.layouts]
 
 
-@pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    booted = Machine(tmp_path_factory.mktemp("nspawn") / "console.log")
-    yield booted
-    booted.stop()
-
-
-def healthy(machine: Machine, layout: str) -> TimeHost:
-    host = TimeHost(machine, layout)
-    host.heal()
-    return host
-
-
 @pytest.mark.parametrize(
     ("state", "layout"), CASES, ids=[f"{state.name}-{layout}" for state, layout in CASES]
 )
 def test_a_state_is_named_and_its_remedy_mends_it(
-    machine: Machine, state: State, layout: str
+    time_machine: Machine, state: State, layout: str
 ) -> None:
-    host = healthy(machine, layout)
-    machine.shell(state.script.format(unit=host.unit, alias=host.alias))
+    host = healthy(time_machine, layout)
+    time_machine.shell(state.script.format(unit=host.unit, alias=host.alias))
     done, service = host.check()
     assert service["cause"] == state.cause, service
     assert done.status == state.status, done.stdout
-    seen = machine.agent("doctor", "--json")
+    seen = time_machine.agent("doctor", "--json")
     assert seen.status == state.status, seen.stdout
     assert state.cause in [f["cause"] for f in seen.json["findings"] if f["topic"] == "service"]
     if state.before:
-        machine.must(state.before.format(unit=host.unit, alias=host.alias))
+        time_machine.must(state.before.format(unit=host.unit, alias=host.alias))
     host.remedy(service["advice"])
     host.wait_until_well()
