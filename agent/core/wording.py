@@ -62,8 +62,9 @@ def bound(seconds: float) -> str:
     amount = seconds * 1000.0
     digits = 3 if amount < 10 else 1
     scale = 10**digits
-    # the tiny factor undoes binary noise: 0.00032 s is 0.320 ms and not 0.321 ms
-    up = math.ceil(amount * scale * (1 - 1e-12)) / scale
+    # the little that is taken off undoes binary noise: 0.00032 s is 0.320 ms and not 0.321 ms
+    exact = amount * scale
+    up = math.ceil(exact - min(exact * 1e-12, 1e-6)) / scale
     return f"{up:.{digits}f} ms{_in_words(seconds)}"
 
 

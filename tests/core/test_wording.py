@@ -48,6 +48,7 @@ def test_the_sign_and_the_word_of_an_offset_never_contradict(offset: float) -> N
         (0.01234, "12.4 ms"),
         (5.00031, "5000.4 ms"),
         (1320.00001, "1320000.1 ms (22 min)"),
+        (1796003407.00005, "1796003407000.1 ms (20787 d 2 h)"),
     ],
 )
 def test_an_error_bound_is_rounded_up(bound: float, text: str) -> None:
