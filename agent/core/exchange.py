@@ -7,7 +7,7 @@ uncertainty, and the shortest round trip makes the best sample (RFC 5905 chooses
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Sequence
+from typing import NamedTuple, Optional, Sequence
 
 from agent.core.model import Detail, Reading
 from agent.core.resp import Reply
@@ -68,16 +68,12 @@ class Chosen(NamedTuple):
 def choose(samples: Sequence[Sample]) -> Optional[Chosen]:
     """The sample with the shortest round trip of those since the clock was last stepped.
 
-    None when there is none: what was measured before a step says nothing of the clock after it.
-    The first sample is the warm-up (cold caches, slow start): it counts only when it is all there
-    is, which happens on a path so slow that time ran out on the second.
+    None when there is none. The first sample is the warm-up (cold caches, slow start): it counts
+    only when it is all there is, as on a path so slow that time ran out on the second.
     """
-    kept: List[Sample] = []
-    for number, sample in enumerate(samples):
-        if not sample.steady or number == 1:
-            kept = []
-        if sample.steady:
-            kept.append(sample)
+    kept = _since_step(samples)
+    if len(kept) > 1 and len(kept) == len(samples):
+        kept = kept[1:]
     if not kept:
         return None
     return Chosen(
@@ -93,12 +89,18 @@ def consistent(samples: Sequence[Sample]) -> bool:
     Then one of the two clocks was set between two exchanges, or the answers are not fresh: from a
     cache, or each one that of the question before.
     """
-    steady = [sample for sample in samples if sample.steady]
-    if not steady:
+    kept = _since_step(samples)
+    if not kept:
         return True
-    highest = max(sample.offset - sample.uncertainty for sample in steady)
-    lowest = min(sample.offset + sample.uncertainty for sample in steady)
+    highest = max(sample.offset - sample.uncertainty for sample in kept)
+    lowest = min(sample.offset + sample.uncertainty for sample in kept)
     return highest - lowest <= STEP
+
+
+def _since_step(samples: Sequence[Sample]) -> Sequence[Sample]:
+    """The samples after the last one with a step in it: what came before tells of another clock."""
+    steps = [number for number, sample in enumerate(samples) if not sample.steady]
+    return samples[steps[-1] + 1 :] if steps else samples
 
 
 def server_time(reply: Reply) -> Optional[int]:

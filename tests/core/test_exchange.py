@@ -129,6 +129,12 @@ def test_a_clock_that_jumps_between_two_exchanges_is_seen(jump: int) -> None:
     assert not consistent([before, before, after])
 
 
+def test_a_step_within_an_exchange_leaves_those_after_it_in_agreement() -> None:
+    after = exchange(offset=10**10)
+    assert consistent([exchange(), exchange(step=10**10), after, after])
+    assert consistent([exchange(step=10**10)])
+
+
 def test_the_same_answer_again_and_again_is_seen() -> None:
     asked = [exchange(at=NOW + count * 2_000_000) for count in range(6)]
     assert consistent(asked)
