@@ -19,6 +19,10 @@ MAX_DEPTH = 10
 #: More files or lines than this are some accident, such as a glob over the wrong directory.
 MAX_FILES = 500
 MAX_LINES = 100_000
+_MOST_TROUBLES = 5
+_LONGEST_WORD = 32
+
+UNKNOWN_DIRECTIVE = "unknown-directive"
 
 _DIRECTIVES = """
     acquisitionport allow authselectmode bindacqaddress bindacqdevice bindaddress bindcmdaddress
@@ -126,8 +130,10 @@ class _Reader:
             return
         line = Line(path, number, words[0].lower(), tuple(words[1:]))
         if line.name not in DIRECTIVES:
-            what = f"no version of chronyd knows {words[0]!r}, and it refuses to start over it"
-            self._trouble("unknown-directive", line.where, what)
+            # A word that is none may be a line of a file that got here by mistake, or a secret.
+            word = words[0] if words[0].isalnum() and len(words[0]) < _LONGEST_WORD else "this line"
+            what = f"no version of chronyd knows {word}, and it refuses to start over it"
+            self._trouble(UNKNOWN_DIRECTIVE, line.where, what)
             return
         self.lines.append(line)
         if line.name == "include":
@@ -155,5 +161,7 @@ class _Reader:
         return f"it cannot be read ({kind})"
 
     def _trouble(self, cause: str, where: str, what: str) -> None:
-        if len(self.troubles) < 20:  # a binary or a novel in its place: the first few say it all
+        if (
+            len(self.troubles) < _MOST_TROUBLES
+        ):  # a binary or a novel in its place: the first few say it all
             self.troubles.append(Trouble(cause, where, what))

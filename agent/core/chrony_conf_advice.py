@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Callable, Iterator, NamedTuple, Optional, Tuple
 
-from agent.core.chrony_conf import SOURCES, Conf, Line
+from agent.core.chrony_conf import SOURCES, UNKNOWN_DIRECTIVE, Conf, Line
 from agent.core.diagnosis import Diagnosis
 from agent.core.model import Verdict
 
@@ -31,7 +31,7 @@ class Check(NamedTuple):
 def judge(conf: Conf, unprivileged: bool) -> Iterator[Diagnosis]:
     """Every finding about ``conf``; ``unprivileged``: whoever asks chronyd will not be root."""
     for trouble in conf.troubles:
-        verdict = Verdict.WARNING if trouble.cause == "unknown-directive" else Verdict.CRITICAL
+        verdict = Verdict.WARNING if trouble.cause == UNKNOWN_DIRECTIVE else Verdict.CRITICAL
         yield Diagnosis(
             topic=TOPIC,
             cause=trouble.cause,
@@ -41,8 +41,8 @@ def judge(conf: Conf, unprivileged: bool) -> Iterator[Diagnosis]:
             remedy=(f"# mend {trouble.where}",),
             where=(trouble.where,),
         )
-    if conf.troubles and not conf.lines:
-        return
+    if not conf.lines and any(t.cause != UNKNOWN_DIRECTIVE for t in conf.troubles):
+        return  # what could not be read may say anything
     for check in _CHECKS if unprivileged else _CHECKS[:-1]:
         lines = check.fault(conf)
         if lines is not None:

@@ -81,13 +81,15 @@ def _view(facts: Facts) -> View:
     look = facts.look or Look()
     unit = _chosen(facts.units, facts.wanted, look.real_names)
     rest = tuple(u for u in facts.units if u.id != unit.id)
+    # A unit that is no time daemon has no rivals: doctor asks about clock-agent's own.
+    others = OTHER_UNITS if unit.id in OTHER_UNITS or unit.id.startswith("chron") else ()
     return View(
         unit=unit,
         wanted=facts.wanted,
         masked=tuple(u.id for u in rest if u.load_state == "masked" and _alias(u.id, unit, look)),
         broken_aliases=tuple(u.id for u in rest if u.load_state == "error" and _leads(u, unit)),
         twins=tuple(u for u in rest if _chrony(u.id) and u.load_state == "loaded"),
-        others=tuple(u.id for u in rest if u.id in OTHER_UNITS and u.active),
+        others=tuple(u.id for u in rest if u.id in others and u.active),
         monotonic=facts.monotonic,
         main=facts.main,
         look=look,

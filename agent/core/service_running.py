@@ -46,7 +46,7 @@ RUNNING: Tuple[Cause, ...] = (
     ),
     Cause(
         "second-discipliner",
-        lambda v: bool(v.others) and v.wanted in ("auto", v.unit.id, *v.unit.names),
+        lambda v: bool(v.others),
         WRONG,
         "{others} is active beside {unit}: two daemons steer one clock",
         (remedies.end_others,),

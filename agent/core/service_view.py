@@ -75,9 +75,14 @@ class View(NamedTuple):
     looked: bool = False
 
     @property
+    def chrony(self) -> bool:
+        """True when the unit is one of chronyd, instances such as chrony@VRF.service included."""
+        return self.unit.id.startswith("chron")
+
+    @property
     def strays(self) -> Tuple[Program, ...]:
         """Living chronyds that systemd does not hold to be this unit's."""
-        if self.unit.active or self.unit.main_pid:
+        if self.unit.active or self.unit.main_pid or not self.chrony:
             return ()
         return tuple(p for p in self.look.chronyds if p.alive and not self._elsewhere(p))
 
@@ -133,7 +138,7 @@ class View(NamedTuple):
     @property
     def misnamed(self) -> bool:
         """True when the daemon's process is some other program."""
-        if self.main is None or not self.unit.id.startswith("chron"):
+        if self.main is None or not self.chrony:
             return False
         return self.main.name != "chronyd" or self.main.arguments0 not in ("chronyd", "")
 

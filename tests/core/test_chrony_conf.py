@@ -161,6 +161,13 @@ def test_missing_files_are_findings() -> None:
     assert causes(gone) == ["unreadable-file"]
 
 
+def test_lines_of_a_file_that_got_here_by_mistake_are_not_quoted() -> None:
+    found = chrony_conf_advice.judge(conf("root:$6$salt$hash:19000:0\n"), True)
+    said = [each.seen for each in found]
+    assert len(said) > 1
+    assert "hash" not in str(said)
+
+
 def test_ten_thousand_lines_are_read() -> None:
     servers = "".join(f"server s{n}.example\n" for n in range(10_000))
     assert len(conf(servers + GOOD).lines) == 10_004

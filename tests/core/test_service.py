@@ -230,6 +230,20 @@ def test_another_daemon_without_any_chrony_is_said_plainly() -> None:
     assert (state.cause, state.verdict) == ("other-daemon", Verdict.WARNING)
 
 
+def test_a_unit_that_is_no_time_daemon_is_judged_by_itself() -> None:
+    agent = other("clock-agent.service", active_state="inactive", main_pid=0)
+    rival = other("ntpsec.service")
+    state = decide(facts(agent, rival, wanted="clock-agent.service", look=BY_HAND))
+    assert (state.cause, state.unit) == ("stopped", "clock-agent.service")
+    assert "ntpsec" not in state.what
+
+
+def test_a_chronyd_in_a_container_does_not_stand_in_for_the_hosts() -> None:
+    inside = Look(chronyds=(Program(77, "chronyd", "chronyd", "S", contained=True),))
+    stopped = debian(active_state="inactive", sub_state="dead", main_pid=0)
+    assert decide(facts(stopped, look=inside)).cause == "stopped"
+
+
 def test_two_chrony_units_that_both_start_at_boot_contradict_each_other() -> None:
     state = decide(facts(debian(), other("chronyd.service", active_state="inactive")))
     assert (state.cause, state.verdict) == ("contradictory-names", Verdict.WARNING)
