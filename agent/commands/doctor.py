@@ -82,14 +82,20 @@ def _quoted(word: str) -> str:
 
 def _live(config_path: Optional[str]) -> Iterator[Diagnosis]:
     problems: Tuple[str, ...] = ()
+    warnings: Tuple[str, ...] = ()
     try:
-        config = configuration.load(config_path).config
+        config, warnings = configuration.load(config_path)
     except ConfigError as error:
         config, problems = Config(), error.problems
     seen = gather.once(config, clock.monotonic() + DEADLINE)
     yield from doctor.conditions(judge.assess(config.policy, seen), seen)
     yield from _around_the_service(config, seen)
-    yield from doctor.agent(_agent_facts(config, config_path, problems))
+    own = _agent_facts(config)._replace(
+        config_problems=problems,
+        config_warnings=warnings,
+        config_path=config_path or configuration.DEFAULT_PATH,
+    )
+    yield from doctor.agent(own)
     if config.statsd.enabled:
         from agent.commands import doctor_statsd
 
@@ -103,6 +109,9 @@ def _around_the_service(config: Config, seen: Observations) -> Iterator[Diagnosi
     chronyds = _peeked("chronyd")
     others = [p for name in (*doctor.DISCIPLINERS, *doctor.GUEST_TOOLS) for p in _peeked(name)]
     yield from doctor.programs(others, chronyds, seen.service)
+    for each in chronyds:
+        if "-x" in processes.arguments(each.pid):
+            yield doctor.without_control(each.pid)
     if config.chrony.enabled:
         path = next((p for each in chronyds for p in _conf_of(each.pid)), "")
         yield from image_judge.configuration(_HERE, path)
@@ -122,13 +131,9 @@ def _conf_of(pid: int) -> Iterator[str]:
             yield value
 
 
-def _agent_facts(
-    config: Config, config_path: Optional[str], problems: Tuple[str, ...]
-) -> doctor.AgentFacts:
+def _agent_facts(config: Config) -> doctor.AgentFacts:
     status = os.path.join(config.paths.runtime, published.FILE_NAME)
     return doctor.AgentFacts(
-        config_problems=problems,
-        config_path=config_path or configuration.DEFAULT_PATH,
         unit=_agent_unit(config.service),
         published=published.read(status) is not None,
         state_trouble=_state_trouble(config.paths.state, config.history.max_size),

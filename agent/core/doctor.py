@@ -55,6 +55,8 @@ class AgentFacts(NamedTuple):
     #: Every problem of its configuration; none when it is valid.
     config_problems: Tuple[str, ...] = ()
     config_path: str = ""
+    #: What about a valid one deserves a second look.
+    config_warnings: Tuple[str, ...] = ()
     #: Its unit as systemd sees it; None when systemd could not be asked.
     unit: Optional[ServiceState] = None
     #: A status that can be believed now is published.
@@ -167,6 +169,18 @@ def programs(
         )
 
 
+def without_control(pid: int) -> Diagnosis:
+    """A chronyd that was started with ``-x``: right in a container, odd on a host."""
+    return Diagnosis(
+        "service",
+        "no-clock-control",
+        Verdict.OK,
+        f"chronyd (pid {pid}) runs with -x: it measures this clock and does not correct it",
+        "In a container the clock is the host's to correct; anywhere else it is left to drift.",
+        ("# on a host of its own: remove -x from DAEMON_OPTS or OPTIONS of the chrony package",),
+    )
+
+
 def agent(facts: AgentFacts) -> Iterator[Diagnosis]:
     """The state of clock-agent itself."""
     for problem in facts.config_problems:
@@ -176,6 +190,16 @@ def agent(facts: AgentFacts) -> Iterator[Diagnosis]:
             Verdict.WARNING,
             problem,
             "The daemon does not start with it; a running one keeps the old one.",
+            ("clock-agent config check",),
+            (facts.config_path,),
+        )
+    for warning in facts.config_warnings:
+        yield Diagnosis(
+            "clock-agent",
+            "config-warning",
+            Verdict.OK,
+            warning,
+            "",
             ("clock-agent config check",),
             (facts.config_path,),
         )

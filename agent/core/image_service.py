@@ -28,6 +28,7 @@ def main_unit(files: Files) -> UnitFile:
     for unit in found:
         if unit.kind == "alias":
             return unitfiles.find(files, unit.real)
+    found.sort(key=lambda unit: not unitfiles.boot_links(files, unit.name))
     for kinds in (("file",), ("masked", "empty"), ("dangling",)):
         for unit in found:
             shipped = unitfiles.vendor_file(files, unit.name)
@@ -43,41 +44,63 @@ def service(image: Image) -> Iterator[Diagnosis]:
     if unit.kind in ("missing", "dangling"):
         yield _without_unit(image, unit)
         return
-    enabled = _enabled(files, unit)
-    mend = (image.systemctl("enable", unit.name),)
     if unit.masks:
-        yield Diagnosis(
-            "service",
-            "masked" if unit.kind == "masked" else "empty-unit-file",
-            Verdict.CRITICAL,
-            f"{unit.name} is masked by {image.dated(unit)}",
-            _AT_BOOT,
-            (image.systemctl("unmask", unit.name), *mend),
-            (unit.path,),
-        )
-    masked = [alias for alias in _aliases(files, unit) if alias.masks]
+        yield _masked(image, unit)
+    masked = tuple(alias for alias in _aliases(files, unit) if alias.masks)
     for alias in masked:
-        yield Diagnosis(
-            "service",
-            "masked-alias",
-            Verdict.WARNING,
-            f"{alias.name}, another name of {unit.name}, is masked by {image.dated(alias)}",
-            _BY_NAME,
-            (image.systemctl("unmask", alias.name),),
-            (alias.path,),
-        )
+        yield _masked_alias(image, unit, alias)
+    yield from _twin(image, unit)
+    enabled = _enabled(files, unit)
     if not enabled:
         yield _not_enabled(image, unit, tuple(alias.name for alias in masked))
-    elif unitfiles.first_boot(files):
+        return
+    if unitfiles.first_boot(files):
         yield from _preset_against(image, unit)
-    if not unit.masks and enabled:
-        yield Diagnosis(
-            "service",
-            "enabled",
-            Verdict.OK,
-            f"{unit.name} is enabled by {enabled[0]}",
-            where=enabled,
-        )
+    if not unit.masks:
+        seen = f"{unit.name} is enabled by {enabled[0]}"
+        yield Diagnosis("service", "enabled", Verdict.OK, seen, where=enabled)
+
+
+def _masked(image: Image, unit: UnitFile) -> Diagnosis:
+    return Diagnosis(
+        "service",
+        "masked" if unit.kind == "masked" else "empty-unit-file",
+        Verdict.CRITICAL,
+        f"{unit.name} is masked by {image.dated(unit)}",
+        _AT_BOOT,
+        (image.systemctl("unmask", unit.name), image.systemctl("enable", unit.name)),
+        (unit.path,),
+    )
+
+
+def _masked_alias(image: Image, unit: UnitFile, alias: UnitFile) -> Diagnosis:
+    return Diagnosis(
+        "service",
+        "masked-alias",
+        Verdict.WARNING,
+        f"{alias.name}, another name of {unit.name}, is masked by {image.dated(alias)}",
+        _BY_NAME,
+        (image.systemctl("unmask", alias.name),),
+        (alias.path,),
+    )
+
+
+def _twin(image: Image, unit: UnitFile) -> Iterator[Diagnosis]:
+    """The unit of the other name, when it is a second real one."""
+    for name in _REAL_NAMES:
+        twin = unitfiles.find(image.files, name)
+        if name == unit.name or twin.kind != "file":
+            continue
+        if unitfiles.boot_links(image.files, name):
+            yield Diagnosis(
+                "service",
+                "contradictory-names",
+                Verdict.WARNING,
+                f"{name} and {unit.name} are two units for one daemon, and both are enabled",
+                "Which of them starts first decides; the other one fails.",
+                (image.systemctl("disable", name),),
+                (twin.path, unit.path),
+            )
 
 
 def _aliases(files: Files, unit: UnitFile) -> Iterator[UnitFile]:

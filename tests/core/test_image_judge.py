@@ -84,6 +84,13 @@ def only_script(image: Image, unit: str) -> None:
     image.write("etc/init.d/chrony", "#!/bin/sh\n", executable=True)
 
 
+def two_units(image: Image, unit: str) -> None:
+    other = "chrony.service" if unit == "chronyd.service" else "chronyd.service"
+    (image.root / ETC / other).unlink(missing_ok=True)
+    image.write(f"{LIB}/{other}", UNIT)
+    image.link(f"{WANTS}/{other}", f"/{LIB}/{other}")
+
+
 def first_boot_disables(image: Image, unit: str) -> None:
     image.remove("etc/machine-id")
     image.write("etc/systemd/system-preset/00-ours.preset", "# ours\ndisable chron*\n")
@@ -150,6 +157,14 @@ FAULTS: Tuple[Fault, ...] = (
         "service bad-setting",
         CRITICAL,
         f"{ETC}/{{unit}}.d/x.conf",
+    ),
+    Fault(
+        "two units",
+        BOTH,
+        two_units,
+        "service contradictory-names",
+        WARNING,
+        f"{LIB}/{{unit}}",
     ),
     Fault(
         "second daemon",
