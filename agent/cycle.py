@@ -6,13 +6,15 @@ have threads of their own; a datagram is sent or dropped.
 
 from __future__ import annotations
 
+import os
 from typing import Callable, NamedTuple, Optional, Tuple
 
-from agent import clock, sinks
-from agent.core import drift, report
+from agent import __version__, clock, sinks
+from agent.core import daemon_view, drift, report
 from agent.core.fold import Identity, Memory, Outcome, fold
 from agent.core.gauges import Snapshot
 from agent.core.model import Reading
+from agent.core.outbox import SinkHealth
 from agent.core.settings import Config
 from agent.core.steps import ClockSample
 from agent.delivery import Deliverer
@@ -65,14 +67,23 @@ class Cycles:
         self._memory = memory
         self._last_reading_at: Optional[float] = None
         self._unpublished: Optional[str] = None
+        #: The last that was published, and how the others fared then.
+        self._published: Optional[Tuple[report.Report, float]] = None
+        self._told: Tuple[Tuple[SinkHealth, ...], Optional[str]] = ((), None)
         self._sample: ClockSample = clock.sample()
         self._around = self._surroundings(config)
 
     def configure(self, config: Config) -> None:
         """Go on with ``config``; what is standing and what is owed is kept."""
-        self._around.publisher.withdraw()
-        self._around.close(timeout=0.0)
-        self._around = self._surroundings(config)
+        before, self._published = self._around, None
+        before.publisher.withdraw()
+        before.close(timeout=0.0)
+        if (
+            config.paths.state != before.config.paths.state
+            or config.history != before.config.history
+        ):
+            self._log.warning("paths.state and history are taken over at the next start")
+        self._around = self._surroundings(config, before.deliverer)
 
     def start(self) -> None:
         """Begin a cycle."""
@@ -116,20 +127,16 @@ class Cycles:
     def show(self, said: report.Report, due: float) -> str:
         """Publish the verdict until the next one is ``due`` (boottime), send the gauges, and return
         the cycle in one line."""
-        text = report.text(said)
-        unpublished = self._around.publisher.publish(
-            exit_code=said.assessment.verdict.exit_code,
-            text=text,
-            valid_until_ns=int((due + VALID_BEYOND) * 1e9),
-            document=report.as_dict(said),
-        )
-        if unpublished and unpublished != self._unpublished:
-            self._log.warning(f"{unpublished}; 'clock-agent check' measures for itself meanwhile")
-        self._unpublished = unpublished
+        self._publish(said, due)
         self._send_gauges(said)
-        line = text.partition("\n")[0].partition("|")[0].strip()
+        line = report.text(said).partition("\n")[0].partition("|")[0].strip()
         self._log.info(line)
         return line
+
+    def refresh(self) -> None:
+        """Publish again what was published, if alerts or the disk fare differently by now."""
+        if self._published is not None and self._others() != self._told:
+            self._publish(*self._published)
 
     def close(self, timeout: float) -> None:
         """Withdraw the published verdict, send what was not tried yet, save, stop."""
@@ -137,6 +144,32 @@ class Cycles:
         self._around.publisher.withdraw()
         self._around.close(half)
         self._keeper.close(half)
+
+    def _others(self) -> Tuple[Tuple[SinkHealth, ...], Optional[str]]:
+        """How those fare who go on between two cycles: the sinks and the disk."""
+        return self._around.deliverer.health(), self._keeper.trouble
+
+    def _publish(self, said: report.Report, due: float) -> None:
+        self._published, self._told = (said, due), self._others()
+        state = daemon_view.State(
+            pid=os.getpid(),
+            version=__version__,
+            taken_at=self._sample.boottime,
+            due=due,
+            standings=self._memory.standings,
+            sinks=self._told[0],
+            trouble=self._told[1],
+            events=self._memory.events,
+        )
+        unpublished = self._around.publisher.publish(
+            exit_code=said.assessment.verdict.exit_code,
+            text=report.text(said),
+            valid_until_ns=int((due + VALID_BEYOND) * 1e9),
+            document={**report.as_dict(said), "daemon": daemon_view.as_dict(said.policy, state)},
+        )
+        if unpublished and unpublished != self._unpublished:
+            self._log.warning(f"{unpublished}; 'clock-agent check' measures for itself meanwhile")
+        self._unpublished = unpublished
 
     def _send_gauges(self, said: report.Report) -> None:
         readings = (said.observations.chrony, *said.observations.references)
@@ -159,7 +192,7 @@ class Cycles:
         if changed:
             self._log.warning(changed)
 
-    def _surroundings(self, config: Config) -> Surroundings:
+    def _surroundings(self, config: Config, after: Optional[Deliverer] = None) -> Surroundings:
         return Surroundings(
             config=config,
             gathering=Gathering(build(config), self._poke),
@@ -168,6 +201,9 @@ class Cycles:
             ),
             publisher=Publisher(config.paths.runtime, self._boot_id),
             deliverer=Deliverer(
-                self._keeper, [(each, sinks.make(each)) for each in config.alerts], self._log
+                self._keeper,
+                [(each, sinks.make(each)) for each in config.alerts],
+                self._log,
+                after=after,
             ),
         )

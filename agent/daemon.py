@@ -63,6 +63,7 @@ class Daemon:
             if clock.boottime() >= due:
                 due = self._cycle()
             self._wait(due - clock.boottime())
+            self._cycles.refresh()
         self._notifier.stopping()
         self._cycles.close(FAREWELL)
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import random
 import threading
-from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, List, Optional, Sequence, Tuple
 
 from agent import clock
 from agent.core.model import Alert, Delivery, Verdict
-from agent.core.outbox import Posting, Queue
+from agent.core.outbox import Posting, Queue, SinkHealth
 from agent.core.settings import AlertSettings
 from agent.log import Log
 from agent.sinks import Sink
@@ -23,18 +23,6 @@ from agent.store.keeper import Keeper
 SAVE_PATIENCE = 5.0
 #: Seconds a sink may take beyond its timeout before it is called stuck.
 STUCK_AFTER = 5.0
-
-
-class SinkHealth(NamedTuple):
-    """How one sink is doing, for status and gauges."""
-
-    name: str
-    #: Alerts it has still to deliver.
-    waiting: int
-    #: Failed attempts since it last delivered.
-    failures: int
-    #: Why the last attempt failed, or that it is stuck; empty when all is well.
-    trouble: str = ""
 
 
 class Deliverer:

@@ -37,6 +37,18 @@ class Posting(NamedTuple):
         return (self.sink, self.alert.id)
 
 
+class SinkHealth(NamedTuple):
+    """How one sink is doing, for status and gauges."""
+
+    name: str
+    #: Alerts it has still to deliver.
+    waiting: int
+    #: Failed attempts since it last delivered.
+    failures: int
+    #: Why the last attempt failed, or that it is stuck; empty when all is well.
+    trouble: str = ""
+
+
 class _Entry:
     """A posting in the queue, and how it fared so far."""
 

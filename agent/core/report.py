@@ -85,6 +85,7 @@ def as_dict(report: Report) -> Dict[str, Any]:  # Any: whatever JSON can carry
         "conditions": [_condition(finding) for finding in assessment.findings],
         "drift_ppm": drift.host_rate(seen.trends),
         "protects": [_margin(each) for each in margins(report.policy, best, seen.trends)],
+        "daemon": None,
     }
 
 

@@ -202,7 +202,7 @@ def test_text_from_outside_can_neither_forge_lines_nor_performance_data(
 
 
 SCHEMA_KEYS = """schema host taken_at origin verdict exit_code summary offset_ms uncertainty_ms
-readings service conditions drift_ppm protects"""
+readings service conditions drift_ppm protects daemon"""
 READING_KEYS = "source trusted offset_ms uncertainty_ms verdict cause detail"
 SERVICE_KEYS = "unit load_state active_state sub_state unit_file_state verdict cause"
 CONDITION_KEYS = "name verdict cause summary advice"
