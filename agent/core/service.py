@@ -83,10 +83,15 @@ def _view(facts: Facts) -> View:
     rest = tuple(u for u in facts.units if u.id != unit.id)
     # A unit that is no time daemon has no rivals: doctor asks about clock-agent's own.
     others = OTHER_UNITS if unit.id in OTHER_UNITS or unit.id.startswith("chron") else ()
+    masked = tuple(u.id for u in rest if u.load_state == "masked")
+    own = tuple(name for name in masked if _alias(name, unit, look))
     return View(
         unit=unit,
         wanted=facts.wanted,
-        masked=tuple(u.id for u in rest if u.load_state == "masked" and _alias(u.id, unit, look)),
+        masked=own,
+        also_masked=tuple(
+            name for name in masked if name in others and name not in (*own, TIMESYNCD)
+        ),
         broken_aliases=tuple(u.id for u in rest if u.load_state == "error" and _leads(u, unit)),
         twins=tuple(u for u in rest if _chrony(u.id) and u.load_state == "loaded"),
         others=tuple(u.id for u in rest if u.id in others and u.active),
@@ -152,13 +157,18 @@ def _sentence(cause: Cause, view: View) -> str:
     """What was seen, and what else the same script or hand has left behind."""
     text = cause.what.format_map(_words(view))
     if view.masked and "{masked}" not in cause.what:
-        verb = "is" if len(view.masked) == 1 else "are"
-        text += f"; its other name {' and '.join(view.masked)} {verb} masked"
+        text += f"; its other name {_listed(view.masked)} masked"
+    elif view.also_masked and cause.grade.verdict is not Verdict.OK:
+        text += f"; {_listed(view.also_masked)} masked as well"
     if view.others and "{others}" not in cause.what:
-        text += f"; {' and '.join(view.others)} is active"
+        text += f"; {_listed(view.others)} active"
     if view.strays and "{pid}" not in cause.what:
         text += f"; a chronyd that systemd does not know runs as pid {view.strays[0].pid}"
     return text
+
+
+def _listed(names: Tuple[str, ...]) -> str:
+    return " and ".join(names) + (" is" if len(names) == 1 else " are")
 
 
 def _words(view: View) -> Dict[str, object]:

@@ -63,6 +63,8 @@ class View(NamedTuple):
     wanted: str = "auto"
     #: Masked other names of the unit.
     masked: Tuple[str, ...] = ()
+    #: Masked names of other daemons: perhaps on purpose, perhaps names it once had.
+    also_masked: Tuple[str, ...] = ()
     #: Other names that fail to load, because what they lead to is masked.
     broken_aliases: Tuple[str, ...] = ()
     #: Other chrony units that are loaded beside it.

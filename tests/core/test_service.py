@@ -184,6 +184,12 @@ def test_the_incident_names_the_stop_the_lost_boot_link_and_the_masked_alias() -
     )
 
 
+def test_a_masked_name_whose_link_left_no_trace_is_mentioned_beside_the_damage() -> None:
+    state = judged(captured("a05-debian-ntpd-admin-symlink", "2-after-mask"))
+    assert "not start at the next boot; ntpd.service is masked as well" in state.what
+    assert state.advice == ("systemctl enable chrony.service",)
+
+
 def test_a_mask_for_a_name_that_was_never_chronys_is_not_held_against_the_host() -> None:
     masked = other(
         "ntpd.service",
