@@ -43,15 +43,15 @@ EXTENSION = "psutil/_psutil_linux.abi3.so"
 TREES = ("agent", "bench", "packaging", "requirements", "systemd", "tests", "tools", ".ci")
 
 
-def main() -> None:
-    """Build everything into ``dist``, replacing what was there."""
+def main(target: Path) -> None:
+    """Build everything into ``dist`` under ``target``, replacing what was there."""
     os.umask(0o022)
     epoch = _epoch()
     os.environ["SOURCE_DATE_EPOCH"] = str(epoch)
-    output, work = PROJECT / "dist", PROJECT / "build"
+    output, work = target / "dist", target / "build"
     for directory in (output, work):
         shutil.rmtree(directory, ignore_errors=True)
-        directory.mkdir()
+        directory.mkdir(parents=True)
     source = _source(work / "source", epoch)
     _python_packages(source, output, epoch)
     for architecture in ARCHITECTURES:
@@ -59,7 +59,7 @@ def main() -> None:
         _stage(source, stage, architecture, epoch)
         _package(stage, output, architecture)
     for made in sorted(output.iterdir()):
-        print(f"{made.stat().st_size / 1024:8.0f} KiB  dist/{made.name}")
+        print(f"{made.stat().st_size / 1024:8.0f} KiB  {made.relative_to(target)}")
 
 
 def _epoch() -> int:
@@ -148,13 +148,13 @@ def _stage(source: Path, stage: Path, architecture: str, epoch: int) -> None:
     (stage / "rpm" / "pre").write_text(pre.replace("@SYSUSERS@", user))
     day = time.strftime("%Y-%m-%d", time.gmtime(epoch))
     _write(stage / "copyright", (source / "packaging/copyright").read_text() + licences)
+    _write(stage / "changelog.yaml", _package_changelog(epoch))
     _write(stage / "config.sample.yaml", settings_text.sample())
     _write(stage / "clock-agent.bash", documents.completion())
     for name, text in (
         ("clock-agent.8", documents.manual(day, __version__)),
         ("clock-agent.yaml.5", documents.reference(day, __version__)),
-        ("CHANGELOG.md", (source / "CHANGELOG.md").read_text()),
-        ("changelog.Debian", _debian_changelog(epoch)),
+        ("changelog", (source / "CHANGELOG.md").read_text()),
     ):
         (stage / f"{name}.gz").write_bytes(_gzipped(text.encode()))
     _modes(stage)
@@ -228,12 +228,14 @@ def _byte_code(library: Path) -> None:
         )
 
 
-def _debian_changelog(epoch: int) -> str:
-    date = time.strftime("%a, %d %b %Y %H:%M:%S +0000", time.gmtime(epoch))
+def _package_changelog(epoch: int) -> str:
+    """What both kinds of packages want to know of their own history; ours is in CHANGELOG.md."""
+    date = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(epoch))
     return (
-        f"clock-agent ({__version__}-1) stable; urgency=medium\n\n"
-        "  * What changed is in CHANGELOG.md.gz beside this file.\n\n"
-        f" -- clock-agent maintainers <maintainers@clock-agent.example>  {date}\n"
+        f"- semver: {__version__}-1\n  date: {date}\n"
+        "  packager: clock-agent maintainers <maintainers@clock-agent.example>\n"
+        "  deb: {urgency: medium, distributions: [stable]}\n"
+        "  changes: [{note: What changed is in changelog.gz beside this file.}]\n"
     )
 
 
@@ -269,4 +271,4 @@ def _write(path: Path, text: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]) if sys.argv[1:] else PROJECT)

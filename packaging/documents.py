@@ -42,7 +42,7 @@ def manual(date: str, version: str) -> str:
         ".SH NAME",
         "clock\\-agent \\- watch whether the programs on a host can trust its clock",
         ".SH SYNOPSIS",
-        *(f".B {_text(line)}\n.br" for line in _synopsis(top)),
+        *(f".B {_line(line)}\n.br" for line in _synopsis(top)),
         ".SH DESCRIPTION",
         _text(
             "The daemon takes a reading every interval: what chronyd claims, what systemd says of"
@@ -208,7 +208,8 @@ def _visible(parser: argparse.ArgumentParser) -> List[argparse.Action]:
 
 def _synopsis(top: argparse.ArgumentParser) -> Iterator[str]:
     for command in _commands(top).values():
-        yield " ".join(command.format_usage().split()[1:]).replace("[-h] ", "").replace("[-h]", "")
+        words = command.format_usage().split()[1:]
+        yield " ".join(word for word in words if word != "[-h]")
 
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
@@ -216,7 +217,7 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
     for action in _visible(parser):
         said = formatter._format_action_invocation(action)
         help_text = formatter._expand_help(action) if action.help else ""
-        yield f".TP\n.B {_text(said)}\n{_text(help_text)}"
+        yield f".TP\n.B {_line(said)}\n{_text(help_text)}"
 
 
 # Writing roff.
@@ -227,26 +228,30 @@ def _heading(title: str, section: int, date: str, version: str, volume: str) -> 
 
 
 def _text(text: str) -> str:
+    """``text``, cut into lines that begin no request of roff's."""
+    return "\n".join(
+        f"\\&{line}" if line.startswith((".", "'")) else line
+        for line in textwrap.wrap(_line(text), 100, break_on_hyphens=False, break_long_words=False)
+    )
+
+
+def _line(text: str) -> str:
     """``text`` so that roff prints exactly it; hyphens stay what a shell understands."""
     escaped = text.replace("\\fB", "\0B").replace("\\fR", "\0R")
     escaped = escaped.replace("\\", "\\e").replace("-", "\\-").replace("`", "\\(ga")
-    escaped = escaped.replace("\0B", "\\fB").replace("\0R", "\\fR")
-    return "\n".join(
-        f"\\&{line}" if line.startswith((".", "'")) else line
-        for line in textwrap.wrap(escaped, 100, break_on_hyphens=False, break_long_words=False)
-    )
+    return escaped.replace("\0B", "\\fB").replace("\0R", "\\fR")
 
 
 def _terms(pairs: Sequence[Tuple[str, str]]) -> Iterator[str]:
     for term, text in pairs:
-        yield f".TP\n.B {_text(term)}\n{_text(text)}"
+        yield f".TP\n.B {_line(term)}\n{_text(text)}"
 
 
 def _settings(rows: Sequence[Setting]) -> List[str]:
     lines = []
     for row in rows:
         default = "" if row.required else f" Default: {settings_text.written_default(row)}."
-        lines.append(f".TP\n.B {_text(row.name)}\n{_text(settings_text.full_help(row) + default)}")
+        lines.append(f".TP\n.B {_line(row.name)}\n{_text(settings_text.full_help(row) + default)}")
     return lines
 
 
@@ -259,4 +264,4 @@ def _examples(pairs: Sequence[Tuple[str, Sequence[str]]]) -> Iterator[str]:
 
 def _verbatim(line: str) -> str:
     indent = len(line) - len(line.lstrip())
-    return "\\ " * indent + _text(line.strip())
+    return "\\ " * indent + "\\&" + _line(line.strip())
