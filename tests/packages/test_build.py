@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
-from typing import List, Tuple
+from typing import Dict, List, Tuple
 
 import pytest
 
@@ -64,11 +64,11 @@ def test_the_packages_hold_exactly_the_listed_files(built: Built, kind: str) -> 
 
 
 def test_both_architectures_differ_only_in_the_one_compiled_file(built: Built) -> None:
-    trees = []
+    trees: List[Dict[str, str]] = []
     for name in ("amd64", "arm64"):
         (path,) = built.dist.glob(f"*_{name}.deb")
         sums = listed(["dpkg-deb", "--info", str(path), "md5sums"])
-        trees.append(dict(reversed(line.split(maxsplit=1)) for line in sums))
+        trees.append({line.split()[1]: line.split()[0] for line in sums})
     names = {
         name
         for name in trees[0].keys() | trees[1].keys()
