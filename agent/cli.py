@@ -27,7 +27,9 @@ COMMANDS = {
         "agent.commands.doctor",
         "list what is wrong on this host or in an image, and the remedy",
     ),
+    "status": ("agent.commands.status", "what the daemon knows, and what it still has to do"),
     "history": ("agent.commands.history", "what was the clock at any time that is remembered?"),
+    "drill": ("agent.commands.drill", "send a marked test alert through every sink"),
     "config": ("agent.commands.config", "check or show the configuration"),
 }
 
