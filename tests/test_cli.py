@@ -162,7 +162,9 @@ def test_a_check_that_is_interrupted_is_unknown_and_leaves_no_child(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    child = int(wait_for(lambda: started.exists() and started.read_text(), what="the child"))
+    child = int(
+        wait_for(lambda: started.read_text() if started.exists() else None, what="the child")
+    )
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=10)
     assert process.returncode == UNKNOWN

@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any, Dict, Iterator, List
 
@@ -224,11 +225,11 @@ def test_it_stops_in_time_while_probes_hang_and_leaves_no_child(
     )
     assert daemon.stop(timeout=2.5) == 0
     for group in groups:
-        wait_for(lambda group=group: not alive(group), timeout=3, what="stuck children ended")
+        wait_for(partial(gone, group), timeout=3, what="stuck children ended")
 
 
-def alive(group: int) -> bool:
-    """Whether a process group has a member that is not a zombie."""
+def gone(group: int) -> bool:
+    """Whether a process group has no member but zombies."""
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
@@ -237,8 +238,13 @@ def alive(group: int) -> bool:
             except OSError:
                 continue
             if int(fields[2]) == group and fields[0] not in "ZX":
-                return True
-    return False
+                return False
+    return True
+
+
+def said_ready(systemd: NotifySocket, before: int) -> bool:
+    """Whether READY has been said more than ``before`` times."""
+    return len(systemd.times("READY=1")) > before
 
 
 def test_a_reload_with_a_broken_file_keeps_the_old_configuration(
@@ -254,7 +260,7 @@ def test_a_reload_with_a_broken_file_keeps_the_old_configuration(
         else:
             daemon.config.write_text(broken)
         daemon.signal(signal.SIGHUP)
-        wait_for(lambda before=before: len(systemd.times("READY=1")) > before, what="READY again")
+        wait_for(partial(said_ready, systemd, before), what="READY again")
         refused = [line for line in daemon.output if "not reloaded" in line]
         assert refused[-1].count(str(daemon.config)) == 1
     already = len(daemon.readings)
