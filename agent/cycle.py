@@ -204,6 +204,7 @@ class Cycles:
                 self._keeper,
                 [(each, sinks.make(each)) for each in config.alerts],
                 self._log,
+                changed=self._poke,
                 after=after,
             ),
         )

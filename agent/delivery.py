@@ -34,15 +34,17 @@ class Deliverer:
         sinks: Sequence[Tuple[AlertSettings, Sink]],
         log: Log,
         chance: Callable[[], float] = random.random,
+        changed: Callable[[], None] = lambda: None,
         after: Optional[Deliverer] = None,
     ) -> None:
         """Start delivering what the keeper says is still owed.
 
-        ``chance`` gives [0, 1), for the jitter. ``after`` is the closed one this one takes over
-        from: a sink that is still busy there is waited for, so that nothing goes out of order.
+        ``chance`` gives [0, 1), for the jitter. ``changed`` is called from other threads after
+        every attempt. ``after`` is the closed one this one takes over from: a sink that is still
+        busy there is waited for, so that nothing goes out of order.
         """
         self._keeper = keeper
-        self._couriers = [_Courier(keeper, *pair, log, chance) for pair in sinks]
+        self._couriers = [_Courier(keeper, *pair, log, chance, changed) for pair in sinks]
         owed = keeper.postings
         self._drop_unknown(owed, log)
         keeper.on_kept = self._release
@@ -96,8 +98,10 @@ class _Courier:
         sink: Sink,
         log: Log,
         chance: Callable[[], float],
+        changed: Callable[[], None],
     ) -> None:
         self.name = settings.name
+        self._changed = changed
         self._keeper = keeper
         self._settings = settings
         self._sink = sink
@@ -192,6 +196,7 @@ class _Courier:
             if settled:
                 self._keeper.settle([posting])
             self._report(posting.alert, delivery)
+            self._changed()
 
     def _wait_for(self, before: _Courier, owed: Sequence[Posting]) -> None:
         """Let ``before`` finish what it is sending, and strike out what it has delivered."""

@@ -134,7 +134,7 @@ def test_a_sink_that_blocks_for_ever_holds_up_nobody_else(office: Office) -> Non
     for number, alert in enumerate(THREE):
         deliverer.record(cycle_with([alert], 10.0 + number))
     assert clock.monotonic() - started < 1.0
-    wait_for(lambda: len(fine.sent) == 3)
+    wait_for(lambda: len(fine.sent) == 3 and stuck.asked)
     assert stuck.asked == 1
 
 
