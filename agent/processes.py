@@ -69,6 +69,7 @@ def peek(pid: int, proc: str = "/proc") -> Optional[Program]:
         name=stat[opening + 1 : closing],
         arguments0=argument.rpartition("/")[2],
         state=stat[closing + 2 : closing + 3],
+        parent=_number(stat[closing + 4 :].split(" ")[0]),
         unit=_unit_of(_read(f"{proc}/{pid}/cgroup")),
         contained=_contained(_read(f"{proc}/{pid}/status")),
     )
@@ -92,6 +93,10 @@ def _unit_of(cgroups: str) -> str:
                 if part.endswith(".service"):
                     return part
     return ""
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
 
 
 def _contained(status: str) -> bool:

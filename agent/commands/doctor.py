@@ -16,7 +16,7 @@ from agent.core import diagnosis, doctor, image_judge, image_service, judge
 from agent.core.diagnosis import Diagnosis
 from agent.core.image import Image
 from agent.core.model import Observations, ServiceState
-from agent.core.service_view import Program
+from agent.core.service_view import Program, leaders
 from agent.core.settings import Config, ServiceSettings
 from agent.errors import ConfigError, UsageError
 from agent.tree import Tree
@@ -118,9 +118,9 @@ def _around_the_service(config: Config, seen: Observations) -> Iterator[Diagnosi
 
 
 def _peeked(name: str) -> List[Program]:
-    """The living processes of that name which are not in a container."""
+    """The living processes of that name, without helpers and those in containers."""
     peeked = [processes.peek(each.pid) for each in processes.find_named(name)]
-    return [p for p in peeked if p is not None and p.alive and not p.contained]
+    return [p for p in leaders(p for p in peeked if p is not None) if not p.contained]
 
 
 def _conf_of(pid: int) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple, Optional, Tuple
+from typing import Callable, Iterable, NamedTuple, Optional, Tuple
 
 from agent.core.units import Unit
 
@@ -28,11 +28,19 @@ class Program(NamedTuple):
     unit: str = ""
     #: It lives in a container: its pid there is another one than here.
     contained: bool = False
+    parent: int = 0
 
     @property
     def alive(self) -> bool:
         """False for one that has ended and waits to be buried."""
         return self.state not in ("Z", "X")
+
+
+def leaders(programs: Iterable[Program]) -> Tuple[Program, ...]:
+    """The living ones that are not helpers: chronyd forks one for what needs privileges."""
+    alive = [program for program in programs if program.alive]
+    pids = {program.pid for program in alive}
+    return tuple(program for program in alive if program.parent not in pids)
 
 
 class Look(NamedTuple):
@@ -86,7 +94,7 @@ class View(NamedTuple):
         """Living chronyds that systemd does not hold to be this unit's."""
         if self.unit.active or self.unit.main_pid or not self.chrony:
             return ()
-        return tuple(p for p in self.look.chronyds if p.alive and not self._elsewhere(p))
+        return tuple(p for p in leaders(self.look.chronyds) if not self._elsewhere(p))
 
     def _elsewhere(self, program: Program) -> bool:
         """True for the chronyd of a container, or of another chrony unit (chrony@VRF.service)."""

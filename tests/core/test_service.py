@@ -236,6 +236,16 @@ def test_another_daemon_without_any_chrony_is_said_plainly() -> None:
     assert (state.cause, state.verdict) == ("other-daemon", Verdict.WARNING)
 
 
+def test_the_helper_that_chronyd_forks_is_not_a_second_one() -> None:
+    main = Program(40, "chronyd", "chronyd", "S", parent=1)
+    helper = Program(41, "chronyd", "chronyd", "S", parent=40)
+    stopped = debian(active_state="inactive", sub_state="dead", main_pid=0)
+    state = decide(facts(stopped, look=Look(chronyds=(main, helper))))
+    assert [line for line in state.advice if "kill" in line] == [
+        "kill 40 && tail --pid=40 -f /dev/null"
+    ]
+
+
 def test_a_unit_that_is_no_time_daemon_is_judged_by_itself() -> None:
     agent = other("clock-agent.service", active_state="inactive", main_pid=0)
     rival = other("ntpsec.service")

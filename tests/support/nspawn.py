@@ -44,6 +44,7 @@ class Done:
     @property
     def json(self) -> Dict[str, Any]:
         """The document it printed."""
+        assert self.stdout.startswith("{"), (self.status, self.stdout, self.stderr)
         document: Dict[str, Any] = json.loads(self.stdout)
         return document
 
