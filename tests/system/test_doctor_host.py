@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.nspawn, pytest.mark.timeout(600)]
 #: chronyd and the journal write by themselves, and that chronyc has a socket there while it asks.
 TRACES = r"""
 find /etc /usr /var/lib /run /root -xdev -printf '%p %l %s %m %u %T@\n' |
-    grep -v -e ' /run/systemd/journal' -e ^/run/log -e ^/var/lib/chrony -e '^/run/chrony ' -e ^/run/utmp
+    grep -vE '^/(run/log|run/utmp|run/chrony |var/lib/chrony)'
 systemctl list-unit-files --no-pager --plain
 systemctl list-units --all --no-pager --plain --no-legend | awk '{print $1, $2, $3, $4}'
 systemctl show -p MainPID,ActiveEnterTimestampMonotonic,StateChangeTimestampMonotonic \
