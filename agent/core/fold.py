@@ -19,6 +19,8 @@ from agent.core.model import (
     Reading,
     Standing,
     Transition,
+    Verdict,
+    Weight,
 )
 from agent.core.steps import ClockSample, Event
 
@@ -71,7 +73,8 @@ class Outcome(NamedTuple):
     assessment: Assessment
     alerts: Tuple[Alert, ...]
     events: Tuple[Event, ...]
-    #: A run is unfinished: the next reading should come at the confirm interval.
+    #: The next reading should come at the confirm interval: a run is unfinished, or all there is
+    #: to tell is that the host has just booted.
     pending: bool
 
 
@@ -119,8 +122,14 @@ def fold(
             for transition in transitions
         ),
         events=events,
-        pending=judge.pending(policy, remembered),
+        pending=judge.pending(policy, remembered) or _forgiven(assessment),
     )
+
+
+def _forgiven(assessment: Assessment) -> bool:
+    """True when all that is wrong is held back, as on a host that has just booted."""
+    wrong = [finding for finding in assessment.findings if finding.verdict is not Verdict.OK]
+    return bool(wrong) and all(finding.weight is Weight.HELD for finding in wrong)
 
 
 def _worth_telling(events: Tuple[Event, ...], boottime: float) -> Tuple[Event, ...]:

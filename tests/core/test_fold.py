@@ -104,3 +104,13 @@ def test_alert_ids_are_unique_and_the_same_for_the_same_cycle_told_twice() -> No
     assert len(ids()) == 2
     assert len(set(ids())) == 2
     assert ids() == ids()
+
+
+def test_a_host_that_has_just_booted_is_looked_at_again_soon() -> None:
+    """Else every health probe is told "unknown" for a whole interval after each boot."""
+    host = Fleetless()
+    never = miss(cause="never-synchronised")
+    assert host.cycle(5.0, never).pending
+    assert host.cycle(35.0, never).pending
+    assert not host.cycle(65.0, reading("chronyd", 0.0, 65.0)).pending
+    assert host.alerts == []
