@@ -23,6 +23,7 @@ _MOST_TROUBLES = 5
 _LONGEST_WORD = 32
 
 UNKNOWN_DIRECTIVE = "unknown-directive"
+NO_PERMISSION = "no-permission"
 
 _DIRECTIVES = """
     acquisitionport allow authselectmode bindacqaddress bindacqdevice bindaddress bindcmdaddress
@@ -106,7 +107,7 @@ class _Reader:
         text = self._files.read(path)
         if text is None:
             if required:
-                self._trouble("unreadable-file", path, self._why_unreadable(path))
+                self._trouble(*self._why_unreadable(path))
             return
         if "\0" in text or text.count("\ufffd") > 4:
             self._trouble("binary-file", path, "this is no text: chronyd refuses to start with it")
@@ -151,14 +152,15 @@ class _Reader:
             if matches(last, name):
                 self.file(f"{directory}/{name}", depth + 1, required=True)
 
-    def _why_unreadable(self, path: str) -> str:
-        kind = self._files.entry(path).kind
-        if kind == "missing":
-            return "there is no such file"
+    def _why_unreadable(self, path: str) -> Trouble:
         end = self._files.resolve(path)
-        if kind == "link" and (not end or self._files.entry(end).kind == "missing"):
-            return "the link leads nowhere"
-        return f"it cannot be read ({kind})"
+        kind = self._files.entry(end or path).kind
+        if kind in ("file", "denied"):
+            return Trouble(NO_PERMISSION, path, "you may not read it")
+        what = (
+            "the link leads nowhere" if self._files.entry(path).kind == "link" else f"it is {kind}"
+        )
+        return Trouble("unreadable-file", path, what)
 
     def _trouble(self, cause: str, where: str, what: str) -> None:
         if (

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from typing import Callable, Iterator, NamedTuple, Optional, Tuple
 
-from agent.core.chrony_conf import SOURCES, UNKNOWN_DIRECTIVE, Conf, Line
+from agent.core.chrony_conf import NO_PERMISSION, SOURCES, UNKNOWN_DIRECTIVE, Conf, Line
 from agent.core.diagnosis import Diagnosis
 from agent.core.model import Verdict
 
 TOPIC = "chrony.conf"
 #: Sources below which chronyd cannot tell which of them is right.
 _FEW = 2
+#: A directive we do not know may be newer than we are; a file we may not read may be fine.
+_TROUBLE = {UNKNOWN_DIRECTIVE: Verdict.WARNING, NO_PERMISSION: Verdict.UNKNOWN}
 
 
 class Check(NamedTuple):
@@ -31,11 +33,10 @@ class Check(NamedTuple):
 def judge(conf: Conf, unprivileged: bool) -> Iterator[Diagnosis]:
     """Every finding about ``conf``; ``unprivileged``: whoever asks chronyd will not be root."""
     for trouble in conf.troubles:
-        verdict = Verdict.WARNING if trouble.cause == UNKNOWN_DIRECTIVE else Verdict.CRITICAL
         yield Diagnosis(
             topic=TOPIC,
             cause=trouble.cause,
-            verdict=verdict,
+            verdict=_TROUBLE.get(trouble.cause, Verdict.CRITICAL),
             seen=f"{trouble.where}: {trouble.what}",
             why="chronyd may not start, or runs without what this file was to say.",
             remedy=(f"# mend {trouble.where}",),

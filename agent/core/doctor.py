@@ -43,7 +43,7 @@ _WHY: Mapping[Tuple[str, Verdict], str] = {
 
 _COMMAND_WORDS = """
 apt apt-get chronyc chronyd clock-agent command date dnf getent grep journalctl kill ls mv openssl
-ps redis-cli ss sudo systemctl systemd-analyze timedatectl yum zypper
+ps redis-cli ss sudo systemctl systemd-analyze yum zypper
 """
 #: The programs our advice names; a line that begins with any other word is prose.
 _COMMANDS = frozenset(_COMMAND_WORDS.split())

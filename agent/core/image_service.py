@@ -220,6 +220,17 @@ def program(image: Image) -> Iterator[Diagnosis]:
     unit = main_unit(image.files)
     if unit.kind != "file":
         return
+    if image.files.read(unit.path) is None:
+        yield Diagnosis(
+            "service",
+            "unreadable-unit",
+            Verdict.UNKNOWN,
+            f"you may not read {unit.path}",
+            "What the unit starts is not known.",
+            ("# run doctor as a user who may read the image",),
+            (unit.path,),
+        )
+        return
     settings = unitfiles.settings(image.files, unit.name)
     starts = settings.get("Service", "ExecStart")
     if not starts:

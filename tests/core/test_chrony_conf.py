@@ -155,6 +155,16 @@ def test_a_glob_that_includes_itself_a_thousand_times_ends() -> None:
     assert "include-loop" in causes(conf("include /etc/d/*.conf\n", **files))
 
 
+def test_a_file_that_may_not_be_read_is_unknown_and_not_a_fault() -> None:
+    class Closed(Memory):
+        def read(self, path: str) -> Optional[str]:
+            return {"/etc/open": ""}.get(path)
+
+    read = chrony_conf.read(Closed({"/etc/chrony.conf": ""}), "/etc/chrony.conf")
+    (found,) = chrony_conf_advice.judge(read, unprivileged=True)
+    assert (found.cause, found.verdict) == ("no-permission", Verdict.UNKNOWN)
+
+
 def test_missing_files_are_findings() -> None:
     assert "unreadable-file" in causes(conf(GOOD + "include /etc/none.conf\n"))
     gone = chrony_conf.read(Memory({}), "/etc/chrony.conf")
