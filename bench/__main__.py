@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Iterator, List, NamedTuple
 
 from agent.publish import Publisher
-from bench import measure, stage
+from bench import measure, past, stage
 from tests.support.waiting import wait_for
 
 ROUNDS = 40
@@ -25,6 +25,7 @@ CYCLES = 1000
 SETTLED = 500
 INTERVAL = "100ms"
 MIB = 1024 * 1024
+ALL_READINGS = "SELECT * FROM cycle JOIN reading ON reading.cycle = cycle.id"
 FLOOR = "python3 -IS -c pass"
 
 
@@ -49,6 +50,8 @@ def main() -> None:
             rows += check_published(directory, start)
             rows += check_live(start, config, host)
             rows += daemon(directory, start, config, cycles)
+    with private_directory() as directory:
+        rows += history(directory, stage.launcher(directory))
     with private_directory() as directory:
         start = stage.launcher(directory)
         with stage.silent(directory) as host:
@@ -142,6 +145,33 @@ def daemon(directory: Path, start: Path, config: Path, cycles: int) -> List[Row]
             "25 MiB, no growth",
         ),
     ]
+
+
+def history(directory: Path, start: Path) -> List[Row]:
+    """A month of readings every five minutes: the file, and reading all of it."""
+    file = past.write(directory / "state")
+    config = directory / "config.yaml"
+    config.write_text(f"paths: {{state: {directory / 'state'}}}\n")
+    by_hand = f"import sqlite3; sqlite3.connect({str(file)!r}).execute('{ALL_READINGS}').fetchall()"
+    programs = {
+        "fetchall": [stage.PYTHON, "-IS", "-c", by_hand],
+        "history": [str(start), "--config", str(config), "history", "--since", "30d"],
+        "chart": [str(start), "--config", str(config), "history", "--since", "30d", "--plot"],
+    }
+    taken = measure.in_turns(programs, ROUNDS // 4)
+    yardstick = taken["fetchall"].median
+    rows = [Row("30 days, file", f"{file.stat().st_size / MIB:.1f} MiB", "", "", "20 MiB")]
+    for name, words in (("history", "history --since 30d"), ("chart", "history --plot")):
+        rows.append(
+            Row(
+                f"{words}, exit {taken[name].status}, peak {taken[name].peak / MIB:.0f} MiB",
+                milliseconds(taken[name].median),
+                f"{milliseconds(yardstick)} python3 -IS, fetchall",
+                ratio(taken[name].median, yardstick),
+                "300 ms",
+            )
+        )
+    return rows
 
 
 def milliseconds(seconds: float) -> str:

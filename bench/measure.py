@@ -25,21 +25,25 @@ class Taken(NamedTuple):
     shortest: float
     median: float
     status: int
+    #: Bytes of memory it had at most (resident, shared libraries included).
+    peak: int
 
 
 def in_turns(programs: Mapping[str, Sequence[str]], rounds: int) -> Dict[str, Taken]:
     """Run each program ``rounds`` times, taking turns, so that a busy moment is shared by all."""
     times: Dict[str, List[float]] = {name: [] for name in programs}
     statuses: Dict[str, int] = {}
+    peaks: Dict[str, int] = {}
     for _ in range(rounds):
         for name, argv in programs.items():
             started = time.perf_counter()
             pid = os.posix_spawn(argv[0], list(argv), _ENVIRONMENT, file_actions=_SILENT)
-            _, status = os.waitpid(pid, 0)
+            _, status, used = os.wait4(pid, 0)
             times[name].append(time.perf_counter() - started)
             statuses[name] = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -status
+            peaks[name] = max(peaks.get(name, 0), used.ru_maxrss * 1024)
     return {
-        name: Taken(min(all_times), statistics.median(all_times), statuses[name])
+        name: Taken(min(all_times), statistics.median(all_times), statuses[name], peaks[name])
         for name, all_times in times.items()
     }
 

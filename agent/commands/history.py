@@ -156,10 +156,14 @@ def _selected(remembered: Past, asked: Asked, arguments: argparse.Namespace) -> 
             f"--since is not before --until: {asked.stamp(since)}, {asked.stamp(until)}"
         )
     rows = tuple(
-        row._replace(record=view.narrowed(row.record, arguments.condition))
+        row
         for row in remembered.rows
         if row.record.findings and _within(_time(row, asked), since, until)
     )
+    if arguments.condition:
+        rows = tuple(
+            row._replace(record=view.narrowed(row.record, arguments.condition)) for row in rows
+        )
     numbers = {row.record.number for row in rows}
     happenings = tuple(
         each

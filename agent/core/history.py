@@ -116,8 +116,9 @@ class Timeline:
 
     def true_of(self, record: Record) -> Optional[float]:
         """The true time of one cycle, interpolated if it had no trusted reading of its own."""
-        estimate = self._at(record, record.boottime, record.wall)
-        return estimate.true
+        if record.offset is not None:
+            return record.wall - record.offset
+        return self._at(record, record.boottime, record.wall).true
 
     def at_local(self, stamp: float) -> Tuple[Estimate, ...]:
         """Every moment at which the local clock showed ``stamp``: none, one, or after it was set

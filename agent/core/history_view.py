@@ -51,11 +51,15 @@ def listing(
 ) -> Iterator[str]:
     """One line per cycle and per happening. ``when`` writes the time of a happening."""
     waiting = list(happenings)
+    thought: Dict[int, str] = {}  # most cycles share what was found: say each only once
     for row in rows:
         while waiting and waiting[0].number <= row.record.number:
             happening = waiting.pop(0)
             yield f"{when(happening)}  -- {told(happening)}"
-        yield f"{stamp(row)}  {_amounts(row.record)}  {judged(row.record)}".rstrip()
+        key = id(row.record.findings)
+        if key not in thought:
+            thought[key] = judged(row.record)
+        yield f"{stamp(row)}  {_amounts(row.record)}  {thought[key]}".rstrip()
 
 
 def told(happening: Happening) -> str:
