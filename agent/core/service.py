@@ -98,7 +98,6 @@ def _view(facts: Facts) -> View:
         monotonic=facts.monotonic,
         main=facts.main,
         look=look,
-        looked=facts.look is not None,
     )
 
 

@@ -82,7 +82,6 @@ class View(NamedTuple):
     monotonic: float = 0.0
     main: Optional[Program] = None
     look: Look = Look()
-    looked: bool = False
 
     @property
     def chrony(self) -> bool:

@@ -24,8 +24,6 @@ _LONGEST_DOWNTIME = 86400.0
 RECENT = 6 * 3600.0
 #: Seconds of steps and suspends that it gets back, to mention them in alerts.
 RECENT_EVENTS = 86400.0
-#: Steps and suspends that it gets back, for the alerts that follow them.
-MOST_EVENTS = 5
 
 
 def last_moment(connection: sqlite3.Connection) -> Optional[Tuple[Moment, float]]:
