@@ -158,7 +158,7 @@ def _module(verb: str) -> ModuleType:
 
 def _fail(words: Tuple[str, ...], message: str) -> int:
     """Say why there is no answer, where the caller looks for it: check on stdout, as one line."""
-    if "check" in words:
+    if "check" in words and "config" not in words:
         _say(sys.stdout, "CLOCK UNKNOWN - " + " ".join(message.split()))
     else:
         _say(sys.stderr, f"clock-agent: {message}")
