@@ -11,12 +11,12 @@ from typing import Callable, NamedTuple, Optional, Tuple
 
 from agent import __version__, clock, sinks
 from agent.core import daemon_view, drift, report
-from agent.core.fold import Identity, Memory, Outcome, fold
+from agent.core.fold import Identity, Memory, Outcome, fold, resume
 from agent.core.gauges import Snapshot
 from agent.core.model import Reading
 from agent.core.outbox import SinkHealth
 from agent.core.settings import Config
-from agent.core.steps import ClockSample
+from agent.core.steps import ClockSample, Event
 from agent.delivery import Deliverer
 from agent.gather import Gathering, build
 from agent.log import Log
@@ -72,6 +72,9 @@ class Cycles:
         self._told: Tuple[Tuple[SinkHealth, ...], Optional[str]] = ((), None)
         self._sample: ClockSample = clock.sample()
         self._around = self._surroundings(config)
+        #: What the daemon itself did since the last cycle.
+        self._doings: Tuple[Event, ...] = ()
+        self._note("start", f"clock-agent {__version__}")
 
     def configure(self, config: Config) -> None:
         """Go on with ``config``; what is standing and what is owed is kept."""
@@ -84,6 +87,7 @@ class Cycles:
         ):
             self._log.warning("paths.state and history are taken over at the next start")
         self._around = self._surroundings(config, before.deliverer)
+        self._note("reload", "another configuration is in force")
 
     def start(self) -> None:
         """Begin a cycle."""
@@ -100,6 +104,9 @@ class Cycles:
         config = self._around.config
         observations = self._around.gathering.observations()
         identity = Identity(host=self._host, boot_id=self._boot_id, tags=config.tags)
+        late = self._keeper.take_late()
+        if late is not None:  # a slow disk: what it knows counts for more than the cycles since
+            self._memory = resume(late.standings, late.clock, late.readings, late.events)
         self._memory, outcome = fold(
             config.policy, identity, self._memory, observations, self._sample
         )
@@ -111,9 +118,10 @@ class Cycles:
                 assessment=outcome.assessment,
                 standings=self._memory.standings,
                 alerts=outcome.alerts,
-                events=outcome.events,
+                events=(*self._doings, *outcome.events),
             )
         )
+        self._doings = ()
         said = report.Report(
             host=self._host,
             taken_at=self._sample.wall,
@@ -144,6 +152,10 @@ class Cycles:
         self._around.publisher.withdraw()
         self._around.close(half)
         self._keeper.close(half)
+
+    def _note(self, kind: str, what: str) -> None:
+        now = clock.sample()
+        self._doings = (*self._doings, Event(kind, now.wall, now.boottime, what=what))
 
     def _others(self) -> Tuple[Tuple[SinkHealth, ...], Optional[str]]:
         """How those fare who go on between two cycles: the sinks and the disk."""

@@ -39,6 +39,7 @@ class Keeper:
         self._trouble: Optional[str] = None
         self._busy_since: Optional[float] = None
         self._remembered: Optional[Remembered] = None
+        self._late = False
         #: Called in the keeper's thread with what has been saved, or cannot be for now.
         self.on_kept: Callable[[Sequence[Posting]], None] = lambda _postings: None
         self._thread = threading.Thread(
@@ -47,10 +48,20 @@ class Keeper:
         self._thread.start()
 
     def restore(self, timeout: float) -> Remembered:
-        """What was remembered; after ``timeout`` seconds without an answer, nothing."""
+        """What was remembered; nothing if the disk does not tell within ``timeout`` seconds."""
         with self._condition:
             self._condition.wait_for(lambda: self._remembered or self._trouble, timeout)
+            self._late = self._remembered is None
             return self._remembered or Remembered()
+
+    def take_late(self) -> Optional[Remembered]:
+        """What was remembered, once, if the disk told it only after ``restore`` had to do without
+        it; else None."""
+        with self._condition:
+            if not self._late or self._remembered is None:
+                return None
+            self._late = False
+            return self._remembered
 
     @property
     def postings(self) -> Tuple[Posting, ...]:

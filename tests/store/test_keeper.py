@@ -150,6 +150,26 @@ def test_a_disk_that_cannot_be_read_at_first_is_asked_before_it_is_written(
     assert [cycle.clock.boottime for cycle in disk.cycles] == [10, 20]
 
 
+def test_what_a_slow_disk_remembers_is_told_late_and_once(
+    open_desk: Callable[[Disk], Desk],
+) -> None:
+    remembered = Remembered(standings=(Standing("offset", critical_run=2),), postings=OWED)
+    disk = Disk(remembered)
+    disk.works.clear()
+    desk = open_desk(disk)
+    assert desk.keeper.restore(0.01) == Remembered()
+    assert desk.keeper.take_late() is None
+    disk.works.set()
+    assert wait_for(desk.keeper.take_late) == remembered
+    assert desk.keeper.take_late() is None
+
+
+def test_what_was_told_in_time_is_not_told_again(open_desk: Callable[[Disk], Desk]) -> None:
+    desk = open_desk(Disk(Remembered(postings=OWED)))
+    desk.keeper.restore(5.0)
+    assert desk.keeper.take_late() is None
+
+
 def test_a_hanging_disk_holds_nobody_up(open_desk: Callable[[Disk], Desk]) -> None:
     disk = Disk()
     disk.works.clear()

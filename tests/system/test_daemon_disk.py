@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sqlite3
 from pathlib import Path
-from typing import Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
 
@@ -21,13 +21,20 @@ def disk(private_dir: Path) -> Iterator[Path]:
         yield disk
 
 
+def settings(directory: Path, disk: Path) -> Dict[str, Any]:
+    """Only chronyd is asked, and the state is on the small disk."""
+    return {
+        "paths": {"runtime": str(directory / "run"), "state": str(disk)},
+        "chrony": {"program": str(directory / "chronyc" / "chronyc")},
+        "service": {"enabled": False},
+    }
+
+
 @pytest.fixture
 def host(private_dir: Path, disk: Path) -> Iterator[Tuple[Daemon, Chronyc]]:
     """A daemon with its state on the small disk, and the chronyc it asks."""
     chronyc = Chronyc(private_dir / "chronyc")
-    paths = {"runtime": str(private_dir / "run"), "state": str(disk)}
-    only_chrony = {"chrony": {"program": chronyc.path}, "service": {"enabled": False}}
-    daemon = Daemon(private_dir, {"paths": paths, **only_chrony})
+    daemon = Daemon(private_dir, settings(private_dir, disk))
     yield daemon, chronyc
     daemon.close()
 
@@ -102,3 +109,24 @@ def test_a_daemon_that_is_killed_goes_on_where_it_was(host: Tuple[Daemon, Chrony
     chronyc.say(0.0)
     wait_for(lambda: of_offset(daemon) == ["raise", "resolve"])
     assert daemon.stop() == 0
+
+
+def test_what_is_alerting_is_known_even_if_the_disk_tells_it_late(
+    host: Tuple[Daemon, Chronyc], disk: Path
+) -> None:
+    daemon, chronyc = host
+    chronyc.say(5.0)
+    daemon.start()
+    wait_for(lambda: of_offset(daemon) == ["raise"])
+    assert daemon.stop() == 0
+    daemon.configure({**settings(daemon.directory, disk), "interval": "1s"})
+    backup = sqlite3.connect(disk / "state.db", isolation_level=None)
+    backup.execute("PRAGMA locking_mode = EXCLUSIVE")
+    backup.execute("BEGIN EXCLUSIVE")
+    seen = len(daemon.readings)
+    daemon.start()
+    daemon.wait_for_readings(seen + 1)
+    backup.close()
+    chronyc.say(0.0)
+    wait_for(lambda: of_offset(daemon)[1:], timeout=20.0)
+    assert of_offset(daemon) == ["raise", "resolve"]

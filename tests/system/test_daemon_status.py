@@ -99,3 +99,15 @@ def test_on_a_host_that_never_had_a_daemon_status_says_so(host: Tuple[Daemon, Ch
     answer = status(daemon)
     assert answer.status == 3
     assert "nothing can be read in" in answer.stdout
+
+
+def test_history_shows_alerts_and_restarts_of_the_daemon(host: Tuple[Daemon, Chronyc]) -> None:
+    daemon, chronyc = host
+    chronyc.say(5.0)
+    for readings in (3, 4):
+        daemon.start()
+        daemon.wait_for_readings(readings)
+        assert daemon.stop() == 0
+    listing = clock_agent("--config", str(daemon.config), "history").stdout
+    assert listing.count(" -- start: clock-agent ") == 2
+    assert listing.count(" -- raise critical, offset: ") == 1
