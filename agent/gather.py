@@ -84,7 +84,8 @@ class Seat(Generic[T]):
         self.timeout = probe.timeout
         self._probe = probe
         self._nothing = nothing
-        self._thread: Optional[threading.Thread] = None
+        #: True while a reading is under way. Not whether its thread lives: that is a moment longer.
+        self.busy = False
         self._started = 0.0
         self._cycle = 0
         self._result: Optional[T] = None
@@ -99,21 +100,20 @@ class Seat(Generic[T]):
         cycle = self._cycle
 
         def work() -> None:
-            result = self._read()
-            if cycle == self._cycle:  # a reading that comes a cycle late is no reading of this one
-                self._result = result
-            done()
+            try:
+                result = self._read()
+                if cycle == self._cycle:  # one that comes a cycle late is no reading of this one
+                    self._result = result
+            finally:
+                self.busy = False
+                done()
 
-        self._thread = threading.Thread(target=work, name=self._probe.source, daemon=True)
+        self.busy = True
         try:
-            self._thread.start()
+            threading.Thread(target=work, name=self._probe.source, daemon=True).start()
         except RuntimeError:  # the host, or the control group, has no more threads
+            self.busy = False
             self._result = self._nothing(self._probe.source, "shortage", "found no thread to run")
-
-    @property
-    def busy(self) -> bool:
-        """True while a reading is under way."""
-        return self._result is None and self._thread is not None and self._thread.is_alive()
 
     def result(self) -> T:
         """The reading, or what stands in for it."""

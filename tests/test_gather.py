@@ -100,6 +100,21 @@ def test_a_probe_that_does_not_come_back_is_reported_and_not_multiplied(chronyd:
     wait_for(lambda: gathered(gathering) == READING, what="a reading")
 
 
+def test_a_cycle_that_begins_at_once_after_another_is_no_reason_to_call_a_probe_stuck(
+    chronyd: Chronyd,
+) -> None:
+    """The thread that brought a reading may live a moment longer than its reading."""
+    lingers = threading.Event()
+
+    def done() -> None:
+        lingers.wait(30)
+
+    gathering = Gathering(Probes(chrony=chronyd, service=None), done)
+    for _ in range(3):
+        assert gathered(gathering) == READING
+    lingers.set()
+
+
 def test_a_host_without_threads_to_spare_misses_its_readings(chronyd: Chronyd) -> None:
     gathering = Gathering(Probes(chrony=chronyd, service=None), lambda: None)
     with no_more_threads():
