@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import NamedTuple, Optional
 
+from agent.core import wording
 from agent.core.files import Files
 from agent.core.unitfiles import UnitFile
 
 _DPKG = "/var/lib/dpkg/info"
-#: The end of the year 9999: a damaged file system may claim any time.
-_LAST_MOMENT = 253_402_300_799.0
 
 
 class Image(NamedTuple):
@@ -28,8 +26,7 @@ class Image(NamedTuple):
 
     def dated(self, unit: UnitFile) -> str:
         """Where a unit file or link is, when it was made, and that no package owns it."""
-        made = time.gmtime(min(max(0.0, unit.changed), _LAST_MOMENT))
-        when = time.strftime("%Y-%m-%d %H:%M UTC", made)
+        when = wording.utc(unit.changed)
         owner = _owner(self.files, unit.path)
         owned = {None: "", "": ", no package owns it"}.get(owner, f", from package {owner}")
         return f"{unit.path} (made {when}{owned})"
