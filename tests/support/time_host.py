@@ -112,9 +112,9 @@ class TimeHost:
         self.machine.must(
             "systemctl daemon-reload; systemctl reset-failed\n"
             "systemctl is-active --quiet upstream || systemctl start upstream\n"
-            f"systemctl enable --now {self.unit}"
+            f"systemctl enable --now {self.unit}\n"
+            "chronyc waitsync 100 0 0 0.1 >/dev/null"
         )
-        self.wait_until_well()
 
     def wait_until_well(self) -> None:
         """Until the agent has nothing to say against this host."""
