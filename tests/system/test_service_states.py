@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.nspawn import Machine
 from tests.support.time_host import healthy
+from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.nspawn, pytest.mark.timeout(600)]
 
@@ -279,3 +280,24 @@ def test_a_state_is_named_and_its_remedy_mends_it(
         time_machine.must(state.before.format(unit=host.unit, alias=host.alias))
     host.remedy(service["advice"])
     host.wait_until_well()
+
+
+def test_the_daemon_tells_of_the_incident_at_its_first_reading(time_machine: Machine) -> None:
+    host = healthy(time_machine, "vendor-alias")
+    time_machine.shell(INCIDENT.format())
+    time_machine.must(
+        "mkdir -p /etc/clock-agent; cat >/etc/clock-agent/config.yaml <<END\n"
+        "interval: 1h\nconfirm_interval: 30m\nstatsd: {enabled: false}\n"
+        "alerts: [{type: command, argv: [/usr/bin/tee, -a, /run/told]}]\nEND\n"
+        "setsid clock-agent run >/run/said 2>&1 & echo $! >/run/agent.pid"
+    )
+    try:
+        told = wait_for(
+            lambda: time_machine.shell("grep -h clock-agent/.*/service /run/told").stdout,
+            timeout=20.0,
+        )
+    finally:
+        time_machine.must("kill $(cat /run/agent.pid); rm -f /run/told")
+    assert "stopped and disabled" in told
+    assert "its other name ntpd.service is masked" in told
+    assert f"systemctl enable --now {host.unit}" in told
