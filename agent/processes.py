@@ -27,8 +27,8 @@ class Process(NamedTuple):
 def find_named(name: str) -> List[Process]:
     """Return the processes whose name is ``name``, lowest pid first. Never raises.
 
-    Zombies are included, their state says so. An empty list also means "could not look": /proc
-    may be missing, or mounted so that other users' processes are hidden.
+    Zombies are included, their state says so. An empty list also means "could not look": see
+    ``hidden``.
     """
     try:
         import psutil
@@ -46,6 +46,11 @@ def find_named(name: str) -> List[Process]:
     except Exception:  # psutil raises what it likes on a broken /proc; the question is a courtesy
         return []
     return sorted(found)
+
+
+def hidden(proc: str = "/proc") -> bool:
+    """True when other users' processes cannot be seen: no ``proc``, or mounted with hidepid."""
+    return not _read(f"{proc}/1/stat")  # anybody may read it anywhere else
 
 
 def peek(pid: int, proc: str = "/proc") -> Optional[Program]:

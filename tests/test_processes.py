@@ -12,8 +12,9 @@ from typing import Iterator, Tuple
 import pytest
 
 from agent.core.service_view import Program
-from agent.processes import find_named, peek
+from agent.processes import find_named, hidden, peek
 from tests.support import needs
+from tests.support.nobody import as_nobody
 from tests.support.waiting import wait_for
 
 
@@ -35,6 +36,20 @@ def test_a_running_program_is_found_by_its_name(
     assert [entry.pid for entry in found] == [process.pid]
     assert found[0].exe == str(tmp_path / name)
     assert found[0].state in ("sleeping", "running")
+
+
+def test_processes_that_are_hidden_are_not_taken_for_none(
+    sleeper: Tuple[str, subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    name, process = sleeper
+    import psutil  # noqa: F401  here, because nobody may not read it where it is installed
+
+    def look() -> str:
+        return f"{len(find_named(name))} {hidden()}"
+
+    assert as_nobody(look) == "1 False"
+    assert as_nobody(look, hidepid=True) == "0 True"
+    assert hidden(str(tmp_path / "no-proc"))
 
 
 def test_a_stopped_program_says_so(sleeper: Tuple[str, subprocess.Popen[bytes]]) -> None:

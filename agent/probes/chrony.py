@@ -18,7 +18,7 @@ from agent.core.model import Miss, Observation, Policy
 from agent.core.printed import excerpt
 from agent.core.settings import ChronySettings
 from agent.core.wording import CHRONYD
-from agent.processes import Process, find_named
+from agent.processes import Process, find_named, hidden
 from agent.spawn import SEARCH_PATH, SHORTAGES, TERM_GRACE, Completed, run
 
 #: Seconds for everything asked of chronyc in one reading.
@@ -48,6 +48,8 @@ class Surroundings(NamedTuple):
     sockets: Tuple[str, ...] = ("/run/chrony/chronyd.sock", "/var/run/chrony/chronyd.sock")
     #: The name of chronyd's process.
     daemon: str = "chronyd"
+    #: Where processes are shown.
+    proc: str = "/proc"
 
 
 _Report = Tuple[tracking.Tracking, Optional[Sequence[sources.Source]]]
@@ -169,6 +171,8 @@ class ChronyProbe:
             return miss("no-access", f"{runs}: `cmdport 0`, or a sandbox with a network of its own")
         where = paths[0] if own_path else f"UDP port {_COMMAND_PORT}"
         where = where if address else f"{paths[0]} and {where}"
+        if not os.access(around.unix_table, os.R_OK) or (not address and hidden(around.proc)):
+            return miss("no-access", f"nothing answers on {where}, and whether it runs is hidden")
         return miss("not-running", f"nobody listens on {where}")
 
 

@@ -111,7 +111,15 @@ def _unit_name(setting: str) -> str:
 
 def _without_systemd() -> ServiceState:
     """Where systemd is not the init, a living chronyd is all there is to see."""
-    alive = [p for p in processes.find_named("chronyd") if p.state != "zombie"]
+    named = processes.find_named("chronyd")
+    alive = [p for p in named if p.state != "zombie" and not p.contained]
+    if not alive and processes.hidden():
+        return unanswered(
+            "hidden",
+            "whether chronyd runs is hidden from this user (/proc is missing or mounted with"
+            " hidepid), and systemd is not the init here to be asked",
+            ("# run clock-agent as root, or set service.enabled: false",),
+        )
     if alive:
         return unanswered(
             "no-systemd",

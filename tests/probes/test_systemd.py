@@ -14,6 +14,7 @@ import pytest
 from agent.core.model import ServiceState, Verdict
 from agent.core.settings import ServiceSettings
 from agent.probes.systemd import ServiceProbe
+from tests.support.nobody import as_nobody
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus" / "systemctl"
 Reader = Callable[..., ServiceState]
@@ -119,6 +120,20 @@ def test_without_systemd_a_living_chronyd_is_all_there_is(read: Reader, tmp_path
         state = read("echo 'System has not been booted with systemd'; exit 1", booted=False)
         child.kill()
     assert (state.cause, state.verdict) == ("no-systemd", Verdict.OK)
+
+
+def test_without_systemd_a_chronyd_that_may_be_hidden_is_not_said_to_be_absent(
+    tmp_path: Path,
+) -> None:
+    import psutil  # noqa: F401  here, because nobody may not read it where it is installed
+
+    probe = ServiceProbe(ServiceSettings(program="/nowhere/systemctl"), str(tmp_path / "none"))
+
+    def cause() -> str:
+        state = probe.read()
+        return f"{state.cause} {state.verdict.word}"
+
+    assert as_nobody(cause, hidepid=True) == "hidden unknown"
 
 
 def test_a_healthy_answer_needs_no_psutil(tmp_path: Path) -> None:

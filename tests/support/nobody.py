@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import subprocess
 from typing import Callable
 
 from tests.support import needs
 
 _NOBODY = 65534
+_CLONE_NEWNS = 0x00020000
 
 
-def as_nobody(work: Callable[[], str]) -> str:
+def as_nobody(work: Callable[[], str], *, hidepid: bool = False) -> str:
     """Return what ``work`` returns when the user nobody does it. Needs root.
 
+    ``hidepid``: /proc shows nobody's own processes only, as many hardened hosts have it.
     The process is forked, not started anew: nobody may not read the project or its Python.
     """
     needs.root()
@@ -20,6 +24,8 @@ def as_nobody(work: Callable[[], str]) -> str:
     child = os.fork()
     if child == 0:
         try:
+            if hidepid:
+                _hide_processes()
             os.setgroups([])
             os.setgid(_NOBODY)
             os.setuid(_NOBODY)
@@ -31,3 +37,10 @@ def as_nobody(work: Callable[[], str]) -> str:
         said = answer.read()
     os.waitpid(child, 0)
     return said
+
+
+def _hide_processes() -> None:
+    """Give this process a /proc of its own. Mounted anew: a remount would hide it for everybody."""
+    assert ctypes.CDLL(None).unshare(_CLONE_NEWNS) == 0
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+    subprocess.run(["mount", "-t", "proc", "-o", "hidepid=2", "proc", "/proc"], check=True)
