@@ -142,6 +142,12 @@ class _Courier:
             self._condition.notify_all()
         if condensed:
             self._keeper.settle(condensed)
+        lost = [posting for posting in condensed if posting.alert.kind in ("raise", "resolve")]
+        if lost:
+            self._log.warning(
+                f"alerts: {len(lost)} of those that wait for sink {self.name} are left out:"
+                " too many; it is still told of the first trouble and of the present state"
+            )
 
     def release(self, postings: Sequence[Posting]) -> None:
         """``postings`` are saved, or cannot be: they may go out."""

@@ -341,3 +341,15 @@ def test_a_hanging_disk_delays_an_alert_but_does_not_stop_it() -> None:
     works.set()
     keeper.close(5.0)
     log.close(5.0)
+
+
+def test_what_is_left_out_of_a_long_outage_is_said(office: Office) -> None:
+    down = Receiver("down")
+    down.answer = FAILED
+    deliverer = office.open(down)
+    for number in range(30):
+        alert = an_alert(number, "resolve" if number % 2 else "raise")
+        deliverer.record(cycle_with([alert], 10.0 + number))
+    wait_for(lambda: office.logged("2 of those that wait for sink down are left out"))
+    assert deliverer.health()[0].waiting <= 21
+    wait_for(lambda: len(office.keeper.postings) == deliverer.health()[0].waiting)

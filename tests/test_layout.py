@@ -34,6 +34,7 @@ FAMILIES: Mapping[str, Tuple[str, ...]] = {
         "agent.spawn",
         "agent.tree",
         "agent.wakeup",
+        "agent.zones",
     ),
     "probes": ("agent.probes",),
     "http": ("agent.http_post", "agent.http_receiver"),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from typing import TYPE_CHECKING, Any, Iterable, List, NamedTuple, Optional, Tuple
 
-from agent import clock
+from agent import clock, zones
 from agent import config as configuration
 from agent.core import chart, localtime
 from agent.core import history_view as view
@@ -105,7 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, config_path: Optional[str]) -> int:
     """Print the past, or one moment of it; return 0. Raises ClockAgentError for no answer."""
     config = configuration.load(config_path).config
-    zone, zone_name = _zone(arguments.zone)
+    zone, zone_name = zones.find(arguments.zone)
     if arguments.at is not None and (arguments.csv or arguments.plot or arguments.until):
         raise UsageError("--at is about one moment: no --csv, --plot or --until beside it")
     remembered = _remembered(config)
@@ -261,37 +260,6 @@ def _width() -> int:
         return os.get_terminal_size(sys.stdout.fileno()).columns or 80
     except (OSError, ValueError):
         return 80
-
-
-def _zone(name: str) -> Tuple[Zone, str]:
-    """A zone by its name. Raises UsageError."""
-    if name.upper() in ("UTC", "Z"):
-        return localtime.utc, "UTC"
-    if name == "local":
-        return lambda moment: time.localtime(moment).tm_gmtoff, f"local ({time.strftime('%Z')})"
-    import zoneinfo
-    from datetime import datetime
-
-    try:
-        found = zoneinfo.ZoneInfo(name)
-    except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
-        raise UsageError(f"--zone: there is no zone {name!r}", _near(name, zoneinfo)) from None
-
-    def east(moment: float) -> int:
-        offset = datetime.fromtimestamp(moment, found).utcoffset()
-        return int(offset.total_seconds()) if offset is not None else 0
-
-    return east, name
-
-
-def _near(name: str, zoneinfo: Any) -> str:
-    import difflib
-
-    known = zoneinfo.available_timezones()
-    if not known:
-        return "this host has no zone data: install tzdata, or use UTC or local"
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]}?" if near else "write UTC, local or a name like Europe/Berlin"
 
 
 def _question(asked: Asked) -> dict[str, Any]:

@@ -111,17 +111,16 @@ def postings(connection: sqlite3.Connection) -> Tuple[Posting, ...]:
 
 def forget_old(connection: sqlite3.Connection, retention: float, max_size: int) -> None:
     """Drop history older than ``retention`` seconds, and an eighth of it when it is too large."""
-    oldest, newest, lived = connection.execute(
-        "SELECT MIN(id), MAX(id), MAX(lived) FROM cycle"
-    ).fetchone()
-    if oldest is None:
+    newest = connection.execute("SELECT id, lived FROM cycle ORDER BY id DESC LIMIT 1").fetchone()
+    if newest is None:
         return
+    (oldest,) = connection.execute("SELECT id FROM cycle ORDER BY id LIMIT 1").fetchone()
     (first_kept,) = connection.execute(
-        "SELECT id FROM cycle WHERE lived >= ? ORDER BY id LIMIT 1", (lived - retention,)
+        "SELECT id FROM cycle WHERE lived >= ? ORDER BY id LIMIT 1", (newest[1] - retention,)
     ).fetchone()
     used = _pragma(connection, "page_count") - _pragma(connection, "freelist_count")
     if used * _pragma(connection, "page_size") > max_size:
-        first_kept = max(first_kept, oldest + (newest - oldest) // 8 + 1)
+        first_kept = max(first_kept, oldest + (newest[0] - oldest) // 8 + 1)
     if first_kept > oldest:
         _forget(connection, first_kept)
 

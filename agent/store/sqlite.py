@@ -140,9 +140,9 @@ class SqliteStore:
         self._let_go()
         os.makedirs(self._directory, DIRECTORY_MODE, exist_ok=True)
         self._take_lock()
-        if os.path.isdir(self.path):
-            raise schema.UnusableFileError(f"{self.path}: is a directory")
         _create(self.path)
+        if not os.path.isfile(self.path):
+            raise schema.UnusableFileError(f"{self.path}: is not a regular file")
         connection = self._connect()
         self._mirrored = rows.outbox_idents(connection)
         self._inode = _inode(self.path)

@@ -100,7 +100,7 @@ def test_csv_has_a_column_for_every_condition() -> None:
     assert second["offset_ms"] == second["true_time"] == second["verdict"] == ""
 
 
-@given(st.text())
+@given(st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"])))
 def test_csv_survives_any_name_of_a_source(name: str) -> None:
     odd = row(1, 0.5)
     odd = odd._replace(record=odd.record._replace(source=name))

@@ -161,6 +161,10 @@ def test_a_moment_is_shown_with_its_zone(moment: float, name: str, text: str) ->
     assert localtime.show(moment, zone(name)) == text
 
 
+def test_seconds_are_cut_and_not_rounded() -> None:
+    assert localtime.show(1787536803.9, utc, 0) == "2026-08-24 02:00:03Z"
+
+
 def test_a_moment_beyond_the_calendar_is_shown_as_a_number() -> None:
     assert localtime.show(1e18, utc) == "@1000000000000000000.000"
 

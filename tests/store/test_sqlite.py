@@ -263,13 +263,15 @@ def test_an_empty_file_is_as_good_as_none(place: Place) -> None:
     assert place.said == []
 
 
-def test_a_directory_in_place_of_the_file_is_set_aside(place: Place) -> None:
-    (place.directory / "state.db").mkdir(parents=True)
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_what_is_no_file_is_set_aside(place: Place, make: Callable[[str], None]) -> None:
+    place.directory.mkdir()
+    make(str(place.directory / "state.db"))
     store = place.open()
     store.save([a_cycle(200.0, standings=STANDINGS)], ())
     store.close()
     assert place.restored().standings == STANDINGS
-    assert "is a directory" in place.said[0]
+    assert "is not a regular file" in place.said[0]
 
 
 def test_a_database_of_somebody_else_is_set_aside(place: Place) -> None:
