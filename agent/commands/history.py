@@ -64,9 +64,13 @@ class Asked(NamedTuple):
         """A time in this zone."""
         return "unknown" if moment is None else localtime.show(moment, self.zone, digits)
 
+    def precise(self, moment: Optional[float]) -> str:
+        """A time in this zone to the millisecond."""
+        return self.stamp(moment, 3)
+
     def exact(self, moment: Optional[float]) -> str:
         """A time in this zone to the millisecond, and in UTC."""
-        here, utc = self.stamp(moment, 3), self._replace(zone=localtime.utc).stamp(moment, 3)
+        here, utc = self.precise(moment), self._replace(zone=localtime.utc).precise(moment)
         return here if here == utc else f"{here} ({utc})"
 
     @property
@@ -195,8 +199,8 @@ def _tell_moment(remembered: Past, asked: Asked, arguments: argparse.Namespace) 
             view.no_answer(line.gap(moment, asked.local), asked.stamp(moment), asked.stamp)
         )
     if arguments.json:
-        answers = [view.answer_as_dict(each, lambda m: asked.stamp(m, 3)) for each in found]
-        _print_json({**_question(asked), "asked": asked.stamp(moment, 3), "answers": answers})
+        answers = [view.answer_as_dict(each, asked.precise) for each in found]
+        _print_json({**_question(asked), "asked": asked.precise(moment), "answers": answers})
         return
     print(f"At {asked.exact(moment)} by {asked.clock}:")
     for number, each in enumerate(found, 1):
@@ -207,10 +211,10 @@ def _tell_moment(remembered: Past, asked: Asked, arguments: argparse.Namespace) 
 
 def _tell_all(chosen: Past, asked: Asked, arguments: argparse.Namespace, config: Config) -> None:
     if arguments.csv:
-        _print_lines(view.csv(chosen.rows, asked.stamp))
+        _print_lines(view.csv(chosen.rows, asked.precise))
     elif arguments.json:
         _print_json(
-            {**_question(asked), **view.document(chosen.rows, chosen.happenings, asked.stamp)}
+            {**_question(asked), **view.document(chosen.rows, chosen.happenings, asked.precise)}
         )
     elif not chosen.rows:
         raise ClockAgentError("nothing is remembered of that time", "see --since and --until")

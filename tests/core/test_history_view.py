@@ -86,7 +86,7 @@ def test_csv_has_a_column_for_every_condition() -> None:
     first, second = csv.DictReader(io.StringIO(table))
     assert first == {
         "local_time": "2026-08-24 12:05:00Z",
-        "true_time": "2026-08-24 12:05:00Z",
+        "true_time": "2026-08-24 12:04:59Z",
         "offset_ms": "500.000000",
         "uncertainty_ms": "0.400000",
         "source": "locks",
@@ -141,7 +141,7 @@ def estimate(**changes: object) -> Estimate:
 def test_an_answer_says_the_true_time_and_what_it_rests_on() -> None:
     assert list(view.answer(estimate(), stamp)) == [
         "this host's clock   2026-08-24 12:06:00Z",
-        "true time           2026-08-24 11:44:00Z, give or take 3.000 ms",
+        "true time           2026-08-24 11:43:59Z, give or take 3.000 ms",
         "offset              +1320080.0 ms (22 min) ahead (fast), give or take 3.000 ms",
         "rests on            Redis locks 1 min before and Redis locks 4 min after",
         "judged at the time  critical  offset fast, sync not-running",
