@@ -76,7 +76,7 @@ def peek(pid: int, proc: str = "/proc") -> Optional[Program]:
         state=stat[closing + 2 : closing + 3],
         parent=_number(stat[closing + 4 :].split(" ")[0]),
         unit=_unit_of(_read(f"{proc}/{pid}/cgroup")),
-        contained=_contained(_read(f"{proc}/{pid}/status")),
+        contained=_is_contained(_read(f"{proc}/{pid}/status")),
     )
 
 
@@ -102,14 +102,6 @@ def _unit_of(cgroups: str) -> str:
 
 def _number(text: str) -> int:
     return int(text) if text.isdecimal() else 0
-
-
-def _contained(status: str) -> bool:
-    """True when NSpid lists a pid per nested namespace: the process lives in a container."""
-    for line in status.splitlines():
-        if line.startswith("NSpid:"):
-            return len(line.split()) > 2
-    return False
 
 
 def _read(path: str) -> str:
