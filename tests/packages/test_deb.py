@@ -10,6 +10,8 @@ from typing import Iterator, Mapping
 import pytest
 
 from tests.packages.conftest import Built
+from tests.support import dist
+from tests.support.debian_root import must
 from tests.support.dist import OLD_VERSION, package_root
 from tests.support.nspawn import Machine
 from tests.support.waiting import wait_for
@@ -253,22 +255,14 @@ def test_a_python_that_is_too_old_stops_the_installation(built: Built, tmp_path:
 def test_an_image_that_was_built_with_it_watches_its_clock_from_the_first_boot(
     built: Built, tmp_path: Path
 ) -> None:
-    root = tmp_path / "root"
-    subprocess.run(["cp", "-a", "--reflink=auto", str(package_root()), str(root)], check=True)
-    shutil.copy(built.deb, root / "tmp")
-    bake = f"{APT} /tmp/{built.deb.name} && rm /tmp/*.deb && apt-get clean"
-    done = subprocess.run(
-        ["chroot", str(root), "/bin/sh", "-c", f"PATH=/usr/sbin:/usr/bin:/sbin:/bin; {bake}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-    booted = Machine(tmp_path / "console.log", root, {})
-    try:
-        host = Host(booted, built, built)
-        wait_for(lambda: host.state == "active enabled", what="the service")
-        wait_for(lambda: "CLOCK OK" in host.wait_for_reading(), timeout=60, what="a good reading")
-    finally:
-        booted.stop()
+    with dist.root_copy(tmp_path / "root") as root:
+        shutil.copy(built.deb, root / "tmp")
+        bake = f"{APT} /tmp/{built.deb.name} && rm /tmp/*.deb && apt-get clean"
+        must(["chroot", str(root), "sh", "-c", f"PATH=/usr/sbin:/usr/bin:/sbin:/bin; {bake}"])
+        booted = Machine(tmp_path / "console.log", root, {})
+        try:
+            host = Host(booted, built, built)
+            wait_for(lambda: host.state == "active enabled", what="the service")
+            wait_for(lambda: "CLOCK OK" in host.wait_for_reading(), timeout=60, what="OK")
+        finally:
+            booted.stop()

@@ -6,8 +6,9 @@ import os
 import re
 import shutil
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Mapping
+from typing import Iterator, Mapping
 
 from tests.support.debian_root import cached, debian_root, must
 
@@ -97,3 +98,13 @@ printf '[Unit]\\nConditionCapability=\\n' >/usr/lib/systemd/system/chrony.servic
 
     key = f"{base.name.replace('debian-', 'packages-')}-{len(recipe)}"
     return cached(key, fill)
+
+
+@contextmanager
+def root_copy(target: Path) -> Iterator[Path]:
+    """A copy of the package root that can be changed; gone afterwards, for it is large."""
+    must(["cp", "-a", "--reflink=auto", str(package_root()), str(target)])
+    try:
+        yield target
+    finally:
+        shutil.rmtree(target, ignore_errors=True)
