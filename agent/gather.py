@@ -23,7 +23,7 @@ from typing import (
 from agent import clock, spawn
 from agent.core.model import Miss, Observation, Observations, ServiceState, Verdict
 from agent.core.settings import Config
-from agent.core.wording import plain
+from agent.core.wording import duration, plain
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -49,6 +49,7 @@ class Probe(Protocol[T_co]):
 
 #: Why a probe gave nothing at all -> what helps.
 ADVICE: Mapping[str, str] = {
+    "cut-short": "give the command more time (--timeout), or look at the load of this host: uptime",
     "stuck": "look for a stuck resolver, mount or device; restart clock-agent if it stays so",
     "shortage": "cat /proc/sys/fs/file-nr; ps -eLf | wc -l; free -m  # open files, threads, memory",
     "failed": "please report it with the output of `clock-agent check --live --json`",
@@ -118,9 +119,15 @@ class Seat(Generic[T]):
     def result(self) -> T:
         """The reading, or what stands in for it."""
         if self._result is None:
-            late = f"has not come back for {clock.monotonic() - self._started:.0f} s"
-            return self._nothing(self._probe.source, "stuck", late)
+            return self._nothing(self._probe.source, *self._delay())
         return self._result
+
+    def _delay(self) -> Tuple[str, str]:
+        """The cause and the reason why there is no result yet."""
+        waited = clock.monotonic() - self._started
+        if waited < self.timeout:  # it is we who did not keep the promise
+            return "cut-short", f"was waited for no longer than {duration(waited)}"
+        return "stuck", f"has not come back for {duration(waited)}"
 
     def _read(self) -> T:
         try:

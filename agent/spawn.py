@@ -7,7 +7,6 @@ ended: SIGTERM first (chronyc leaves its socket file behind when killed outright
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import select
@@ -50,10 +49,26 @@ _live: Set[int] = set()
 
 
 def end_all() -> None:
-    """End every program still running on behalf of other threads; for the way out."""
-    for group in tuple(_live):
-        with contextlib.suppress(OSError):
-            os.killpg(group, signal.SIGKILL)
+    """End every program still running on behalf of other threads; for the way out.
+
+    It takes up to TERM_GRACE when one of them does not want to go.
+    """
+    left = [group for group in tuple(_live) if _signal(group, signal.SIGTERM)]
+    deadline = time.monotonic() + TERM_GRACE
+    while left and time.monotonic() < deadline:
+        time.sleep(0.002)  # the threads they belong to reap them meanwhile
+        left = [group for group in left if _signal(group, 0)]
+    for group in left:
+        _signal(group, signal.SIGKILL)
+
+
+def _signal(group: int, number: int) -> bool:
+    """Signal a process group; False when nobody is left in it."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
 
 
 def find_program(name: str, search_path: str = SEARCH_PATH) -> str:
@@ -161,9 +176,9 @@ class _Child:
     def end(self) -> None:
         """End every member of the group that is left, close the pipes, reap the child."""
         for number in (signal.SIGTERM, signal.SIGKILL):
-            if not self._signal_group(number):
+            if not _signal(self.pid, number):
                 break
-            if self.reap_within(TERM_GRACE) and not self._signal_group(0):
+            if self.reap_within(TERM_GRACE) and not _signal(self.pid, 0):
                 break
         for descriptor in tuple(self._open):
             self._close(descriptor)
@@ -191,14 +206,6 @@ class _Child:
             if pid:
                 self.status = -os.WTERMSIG(raw) if os.WIFSIGNALED(raw) else os.WEXITSTATUS(raw)
         return self.status is not None
-
-    def _signal_group(self, number: int) -> bool:
-        """Signal the group; False when nobody is left in it."""
-        try:
-            os.killpg(self.pid, number)
-        except (ProcessLookupError, PermissionError):
-            return False
-        return True
 
     def _read(self, descriptor: int) -> bool:
         try:

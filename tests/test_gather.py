@@ -115,6 +115,19 @@ def test_a_cycle_that_begins_at_once_after_another_is_no_reason_to_call_a_probe_
     lingers.set()
 
 
+def test_a_probe_that_was_not_given_its_time_is_cut_short_and_not_called_stuck(
+    chronyd: Chronyd,
+) -> None:
+    chronyd.timeout = 60.0
+    chronyd.goes_on.clear()
+    gathering = Gathering(Probes(chrony=chronyd, service=None), lambda: None)
+    gathering.start()
+    seen = gathering.observations().chrony
+    assert isinstance(seen, Miss)
+    assert seen.cause == "cut-short"
+    assert "--timeout" in seen.advice[0]
+
+
 def test_a_host_without_threads_to_spare_misses_its_readings(chronyd: Chronyd) -> None:
     gathering = Gathering(Probes(chrony=chronyd, service=None), lambda: None)
     with no_more_threads():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Optional
@@ -31,6 +32,12 @@ def alive(pid: int) -> bool:
             return stat.read().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+def pid_in(file: Path) -> int:
+    """The pid that a script writes into ``file``."""
+    wait_for(lambda: file.exists() and file.read_text().strip(), what=str(file))
+    return int(file.read_text())
 
 
 def test_a_program_is_told_nothing_of_our_surroundings_and_given_no_file(tmp_path: Path) -> None:
@@ -100,6 +107,23 @@ def test_without_files_to_spare_nothing_is_started_and_none_is_lost(spare: int) 
     assert (done.status, done.errno) == (None, errno.EMFILE)
     assert done.errno in spawn.SHORTAGES
     assert open_files() == before
+
+
+def test_on_the_way_out_a_program_may_tidy_up_and_one_that_will_not_go_is_ended(
+    tmp_path: Path,
+) -> None:
+    """chronyc has a socket to remove; a second program ignores everything."""
+    traps = {"tidy": f"trap 'rm {tmp_path}/socket; exit' TERM", "stuck": "trap '' TERM"}
+    for name, trap in traps.items():
+        text = f"{trap}\ntouch {tmp_path}/socket\necho $$ >{tmp_path}/{name}.pid\n"
+        program = executable(tmp_path / name, f"#!/bin/sh\n{text}while :; do sleep 0.01; done\n")
+        threading.Thread(target=spawn.run, args=([program], 30.0), daemon=True).start()
+    pids = [pid_in(tmp_path / f"{name}.pid") for name in traps]
+    began = time.monotonic()
+    spawn.end_all()
+    assert time.monotonic() - began < spawn.TERM_GRACE + SLACK
+    wait_for(lambda: not any(map(alive, pids)), what="both to end")
+    assert not (tmp_path / "socket").exists()
 
 
 def test_a_thousand_programs_leave_nothing_behind() -> None:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 #: --fail-on: the exit codes that pass besides 0. Not knowing never does.
 PASSES: Mapping[str, Tuple[int, ...]] = {"warning": (), "critical": (1,)}
-#: Seconds kept back from --timeout to judge and to print.
-RESERVE = 0.2
+#: Seconds kept back from --timeout to end what is still running, to judge and to print.
+RESERVE = 0.3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
