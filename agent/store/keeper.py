@@ -6,6 +6,7 @@ to the disk when that works again; what is owed to a sink is never given up.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from functools import partial
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
@@ -27,8 +28,19 @@ MOST_CYCLES = 500
 class Keeper:
     """The store, seen from other threads: nothing here waits for the disk but ``restore``."""
 
-    def __init__(self, store: Store, log: Log, now: ClockSample, boot_id: str) -> None:
-        """Begin to read what was remembered, in the thread that will own ``store``."""
+    def __init__(
+        self,
+        store: Store,
+        log: Log,
+        now: ClockSample,
+        boot_id: str,
+        patience: float = PATIENCE,
+    ) -> None:
+        """Begin to read what was remembered, in the thread that will own ``store``.
+
+        ``patience``: seconds after which a disk that has not answered counts as trouble.
+        """
+        self._patience = patience
         self._store = store
         self._log = log
         self._condition = threading.Condition()
@@ -37,6 +49,7 @@ class Keeper:
         self._changed = False
         self._closing = False
         self._trouble: Optional[str] = None
+        self._silence_said = False
         self._busy_since: Optional[float] = None
         self._remembered: Optional[Remembered] = None
         self._late = False
@@ -73,11 +86,7 @@ class Keeper:
     def trouble(self) -> Optional[str]:
         """Why the history is in memory only, in one sentence; None when it is on the disk."""
         with self._condition:
-            since = self._busy_since
-            silent = 0.0 if since is None else clock.monotonic() - since
-            if silent > PATIENCE:
-                return f"the disk has not answered for {silent:.0f} s"
-            return self._trouble
+            return self._silence() or self._trouble
 
     def record(self, cycle: Cycle, postings: Sequence[Posting]) -> None:
         """Save ``cycle`` and what is owed because of it. Returns at once."""
@@ -87,6 +96,10 @@ class Keeper:
                 self._cycles = thinned(self._cycles)
             self._postings.update((posting.ident, posting) for posting in postings)
             self._touch()
+            silence = "" if self._silence_said else self._silence()
+            self._silence_said = self._silence_said or bool(silence)
+        if silence:  # the thread that would say so is the one that waits for the disk
+            self._log.warning(f"history is kept in memory only: {silence}")
 
     def settle(self, postings: Sequence[Posting]) -> None:
         """These are owed no longer. Returns at once."""
@@ -101,6 +114,12 @@ class Keeper:
             self._closing = True
             self._condition.notify_all()
         self._thread.join(timeout)
+
+    def _silence(self) -> str:
+        """That the disk has not answered for long; empty when it has."""
+        since = self._busy_since
+        silent = 0.0 if since is None else clock.monotonic() - since
+        return f"the disk has not answered for {silent:.0f} s" if silent > self._patience else ""
 
     def _touch(self) -> None:
         self._changed = True
@@ -123,7 +142,8 @@ class Keeper:
                 self._attempt(partial(self._save, cycles, postings))
             self.on_kept(postings)
             if closing:
-                self._attempt(self._store.close)
+                with contextlib.suppress(Exception):  # nothing can be done about it any more
+                    self._store.close()
                 return
 
     def _restore(self, now: ClockSample, boot_id: str) -> None:
@@ -145,8 +165,9 @@ class Keeper:
         with self._condition:
             self._cycles = [cycle for cycle in self._cycles if id(cycle) not in saved]
 
-    def _attempt(self, work: Callable[[], None]) -> None:
-        """Do ``work`` with the disk, and note whether that gives trouble."""
+    def _attempt(self, work: Callable[[], None], *, mends: bool = True) -> None:
+        """Do ``work`` with the disk, and note whether that gives trouble; ``mends``: success means
+        that the trouble before is over."""
         with self._condition:
             self._busy_since = clock.monotonic()
         trouble: Optional[str] = None
@@ -158,11 +179,12 @@ class Keeper:
             trouble = f"{type(error).__name__} in the store: {error}"
         with self._condition:
             self._busy_since = None
-            before, self._trouble = self._trouble, trouble
+            before, self._trouble = self._trouble or self._silence_said, trouble
+            self._silence_said = False
             self._condition.notify_all()
         if trouble and trouble != before:
             self._log.warning(f"history is kept in memory only: {trouble}")
-        elif before and not trouble:
+        elif before and not trouble and mends:
             self._log.info("history is kept on the disk again")
 
 

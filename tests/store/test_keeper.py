@@ -54,11 +54,11 @@ class Disk:
 class Desk:
     """A keeper on a disk, and what it logged."""
 
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: Disk, patience: float) -> None:
         self.lines = io.StringIO()
         self.log = Log(self.lines, priorities=False)
         self.disk = disk
-        self.keeper = Keeper(disk, self.log, clocks(1.0), A_BOOT)
+        self.keeper = Keeper(disk, self.log, clocks(1.0), A_BOOT, patience)
 
     def logged(self) -> List[str]:
         return self.lines.getvalue().splitlines()
@@ -73,8 +73,8 @@ class Desk:
 def open_desk() -> Iterator[Callable[[Disk], Desk]]:
     desks: List[Desk] = []
 
-    def make(disk: Disk) -> Desk:
-        desks.append(Desk(disk))
+    def make(disk: Disk, patience: float = 10.0) -> Desk:
+        desks.append(Desk(disk, patience))
         return desks[-1]
 
     yield make
@@ -182,6 +182,35 @@ def test_a_hanging_disk_holds_nobody_up(open_desk: Callable[[Disk], Desk]) -> No
     assert not disk.closed
 
 
+def test_a_disk_that_does_not_answer_is_said_once_and_so_is_its_return(
+    open_desk: Callable[..., Desk],
+) -> None:
+    desk = open_desk(Disk(), patience=0.05)
+    desk.keeper.restore(5.0)
+    desk.disk.works.clear()
+    desk.keeper.record(a_cycle(10.0), ())
+    wait_for(lambda: desk.keeper.trouble, what="the disk to count as hanging")
+    for second in range(11, 15):
+        desk.keeper.record(a_cycle(float(second)), ())
+    (said,) = wait_for(desk.logged, what="a word about it")
+    assert said.startswith("history is kept in memory only: the disk has not answered for ")
+    desk.disk.works.set()
+    wait_for(lambda: len(desk.logged()) == 2, what="a word about its return")
+    assert desk.logged()[-1] == "history is kept on the disk again"
+
+
+def test_closing_a_disk_that_is_full_is_not_taken_for_its_recovery(
+    open_desk: Callable[..., Desk],
+) -> None:
+    desk = open_desk(Disk())
+    desk.keeper.restore(5.0)
+    desk.disk.trouble = StoreError("state.db: database or disk is full")
+    desk.keeper.record(a_cycle(10.0), ())
+    wait_for(lambda: desk.keeper.trouble, what="trouble")
+    desk.close()
+    assert desk.logged() == ["history is kept in memory only: state.db: database or disk is full"]
+
+
 def test_a_defect_of_the_store_is_trouble_and_not_the_end(
     open_desk: Callable[[Disk], Desk],
 ) -> None:
@@ -202,6 +231,17 @@ def test_closing_saves_what_is_left(open_desk: Callable[[Disk], Desk]) -> None:
     desk.keeper.close(5.0)
     assert desk.disk.postings == OWED
     assert desk.disk.closed
+
+
+def test_letting_go_of_a_broken_disk_does_not_mend_it(
+    open_desk: Callable[[Disk], Desk],
+) -> None:
+    desk = open_desk(Disk())
+    desk.disk.trouble = StoreError("Permission denied")
+    desk.keeper.record(a_cycle(10.0), OWED)
+    desk.close()
+    assert desk.disk.closed
+    assert desk.logged() == ["history is kept in memory only: Permission denied"]
 
 
 def test_memory_is_bounded_and_the_newest_cycle_is_always_in_it(
