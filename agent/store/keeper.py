@@ -165,9 +165,8 @@ class Keeper:
         with self._condition:
             self._cycles = [cycle for cycle in self._cycles if id(cycle) not in saved]
 
-    def _attempt(self, work: Callable[[], None], *, mends: bool = True) -> None:
-        """Do ``work`` with the disk, and note whether that gives trouble; ``mends``: success means
-        that the trouble before is over."""
+    def _attempt(self, work: Callable[[], None]) -> None:
+        """Do ``work`` with the disk, and note whether that gives trouble."""
         with self._condition:
             self._busy_since = clock.monotonic()
         trouble: Optional[str] = None
@@ -184,7 +183,7 @@ class Keeper:
             self._condition.notify_all()
         if trouble and trouble != before:
             self._log.warning(f"history is kept in memory only: {trouble}")
-        elif before and not trouble and mends:
+        elif before and not trouble:
             self._log.info("history is kept on the disk again")
 
 

@@ -233,17 +233,6 @@ def test_closing_saves_what_is_left(open_desk: Callable[[Disk], Desk]) -> None:
     assert desk.disk.closed
 
 
-def test_letting_go_of_a_broken_disk_does_not_mend_it(
-    open_desk: Callable[[Disk], Desk],
-) -> None:
-    desk = open_desk(Disk())
-    desk.disk.trouble = StoreError("Permission denied")
-    desk.keeper.record(a_cycle(10.0), OWED)
-    desk.close()
-    assert desk.disk.closed
-    assert desk.logged() == ["history is kept in memory only: Permission denied"]
-
-
 def test_memory_is_bounded_and_the_newest_cycle_is_always_in_it(
     open_desk: Callable[[Disk], Desk],
 ) -> None:
