@@ -40,7 +40,7 @@ UNUSED = re.compile(
     r"|psutil/_ps(aix|bsd|osx|sunos|windows)\.py$"
 )
 EXTENSION = "psutil/_psutil_linux.abi3.so"
-TREES = ("agent", "bench", "packaging", "requirements", "systemd", "tests", "tools", ".ci")
+TREES = ("agent", "bench", "docs", "packaging", "requirements", "systemd", "tests", "tools", ".ci")
 
 
 def main(target: Path) -> None:
@@ -139,6 +139,7 @@ def _stage(source: Path, stage: Path, architecture: str, epoch: int) -> None:
         "packaging/config.yaml",
         "packaging/lintian-overrides",
         "README.md",
+        "docs/health-probes.md",
         *(f"systemd/{unit.name}" for unit in (source / "systemd").iterdir()),
     ):
         shutil.copy(source / name, stage)
