@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Iterator, Mapping
 
 from tests.support.debian_root import cached, debian_root, must
+from tests.support.nspawn import Machine
 
 PROJECT = Path(__file__).resolve().parents[2]
 TOOLS = PROJECT / ".cache" / "dist" / "bin"
@@ -108,3 +109,15 @@ def root_copy(target: Path) -> Iterator[Path]:
         yield target
     finally:
         shutil.rmtree(target, ignore_errors=True)
+
+
+@contextmanager
+def packaged_machine(log: Path, deb: Path) -> Iterator[Machine]:
+    """A booted Debian with the package installed and running, and a synchronised chronyd."""
+    machine = Machine(log, package_root(), {"/packages": deb.parent})
+    try:
+        machine.must("chronyc -n waitsync 20 0.1 0 0.5 >/dev/null")
+        machine.must(f"dpkg -i /packages/{deb.name}", timeout=60)
+        yield machine
+    finally:
+        machine.stop()
