@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import List, NoReturn, Optional, Sequence, TextIO, Tuple
 
-DEFAULT_CONFIG = "/etc/clock-agent/config.yaml"
+    from agent.options import Arguments
+
 DEFAULT_STATUS = "/run/clock-agent/status"
 #: Usage errors, broken configurations and our own bugs: never 1 (warning) or 2 (critical).
 UNKNOWN = 3
@@ -99,7 +100,7 @@ def _dispatch(words: Tuple[str, ...]) -> int:
     from agent.errors import ClockAgentError
 
     try:
-        arguments = parser(words).parse_args(words)
+        arguments = _plain_check(words) or parser(words).parse_args(words)
         module = _module(arguments.verb)
         status: int = module.run(arguments, arguments.config)
     except ClockAgentError as error:
@@ -107,11 +108,25 @@ def _dispatch(words: Tuple[str, ...]) -> int:
     return status
 
 
+def _plain_check(words: Tuple[str, ...]) -> Optional[Arguments]:
+    """The arguments of a ``check`` that is written plainly; None for any other call."""
+    from agent import options
+
+    if "check" not in words:
+        return None
+    verb = words.index("check")
+    before = options.read(words[:verb], options.PROGRAM)
+    after = options.read(words[verb + 1 :], _module("check").OPTIONS)
+    if before is None or after is None:
+        return None
+    return options.Arguments(verb="check", **before, **after)
+
+
 def parser(verbs: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
     """The whole command line; the options of a verb are loaded when it is among ``verbs``."""
     import argparse
 
-    from agent import __version__
+    from agent import __version__, options
     from agent.errors import UsageError
 
     class Help(argparse.HelpFormatter):
@@ -132,11 +147,7 @@ def parser(verbs: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
         formatter_class=Help,
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    top.add_argument(
-        "--config",
-        metavar="FILE",
-        help=f"configuration file (default: {DEFAULT_CONFIG} if it exists)",
-    )
+    options.declare(top, options.PROGRAM)
     choices = top.add_subparsers(dest="verb", metavar="COMMAND", required=True, prog=top.prog)
     for verb, (_, purpose) in COMMANDS.items():
         below = choices.add_parser(
@@ -151,9 +162,8 @@ def parser(verbs: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
 
 
 def _module(verb: str) -> ModuleType:
-    import importlib
-
-    return importlib.import_module(COMMANDS[verb][0])
+    module: ModuleType = __import__(COMMANDS[verb][0], fromlist=("run",))
+    return module
 
 
 def _fail(words: Tuple[str, ...], message: str) -> int:

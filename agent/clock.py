@@ -7,9 +7,13 @@ or a schedule. Those use CLOCK_BOOTTIME (counts through suspend) or CLOCK_MONOTO
 from __future__ import annotations
 
 import time
-from typing import Tuple
 
-from agent.core.steps import ClockSample
+from agent.core.typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Tuple
+
+    from agent.core.steps import ClockSample
 
 #: Seconds between the first and the last clock of one sample; longer means: interrupted meanwhile.
 _SAMPLE_SPREAD = 0.0001
@@ -57,6 +61,8 @@ def sample() -> ClockSample:
 
 
 def _sample() -> Tuple[ClockSample, float]:
+    from agent.core.steps import ClockSample
+
     before = time.clock_gettime(time.CLOCK_BOOTTIME)
     now = time.time()
     mono = time.clock_gettime(time.CLOCK_MONOTONIC)

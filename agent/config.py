@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, NamedTuple, Optional, Tuple
 
 from agent.core.quantities import format_duration, parse_duration
 from agent.core.settings import Config, ReferenceSettings
+from agent.core.typed import TYPE_CHECKING, NamedTuple
 from agent.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
+    from typing import Optional, Tuple
+
     from agent.yaml_tree import Node
 
 DEFAULT_PATH = "/etc/clock-agent/config.yaml"

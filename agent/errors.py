@@ -6,7 +6,10 @@ traceback; 3 is "cannot tell", because 1 and 2 would be read as WARNING and CRIT
 
 from __future__ import annotations
 
-from typing import Sequence, Tuple
+from agent.core.typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Sequence, Tuple
 
 
 class ClockAgentError(Exception):

@@ -6,24 +6,14 @@ stuck is reported as such and left alone: no second one is ever started for the 
 
 from __future__ import annotations
 
-import threading
-from typing import (
-    Callable,
-    Generic,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Protocol,
-    Tuple,
-    TypeVar,
-    Union,
-)
-
-from agent import clock, spawn
+from agent import clock, lean, spawn
 from agent.core.model import Miss, Observation, Observations, ServiceState, Verdict
 from agent.core.settings import Config
+from agent.core.typed import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 from agent.core.wording import duration, plain
+
+if TYPE_CHECKING:
+    from typing import Callable, List, Mapping, Optional, Tuple, Union
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -85,8 +75,7 @@ class Seat(Generic[T]):
         self.timeout = probe.timeout
         self._probe = probe
         self._nothing = nothing
-        #: True while a reading is under way. Not whether its thread lives: that is a moment longer.
-        self.busy = False
+        self._back: Optional[lean.Latch] = None
         self._started = 0.0
         self._cycle = 0
         self._result: Optional[T] = None
@@ -99,6 +88,7 @@ class Seat(Generic[T]):
             return
         self._started = clock.monotonic()
         cycle = self._cycle
+        back = lean.Latch()
 
         def work() -> None:
             try:
@@ -106,15 +96,23 @@ class Seat(Generic[T]):
                 if cycle == self._cycle:  # one that comes a cycle late is no reading of this one
                     self._result = result
             finally:
-                self.busy = False
+                back.open()
                 done()
 
-        self.busy = True
         try:
-            threading.Thread(target=work, name=self._probe.source, daemon=True).start()
+            lean.start(work)
+            self._back = back
         except RuntimeError:  # the host, or the control group, has no more threads
-            self.busy = False
             self._result = self._nothing(self._probe.source, "shortage", "found no thread to run")
+
+    @property
+    def busy(self) -> bool:
+        """True while a reading is under way."""
+        return not self.wait(0.0)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the reading up to ``seconds``; True when none is under way."""
+        return self._back is None or self._back.wait(seconds)
 
     def result(self) -> T:
         """The reading, or what stands in for it."""
@@ -191,6 +189,11 @@ class Gathering:
             return 0.0
         return max(0.0, self._deadline - clock.monotonic())
 
+    def wait(self, deadline: float) -> None:
+        """Wait until every probe is back, or for the cycle's own time or ``deadline`` to be up."""
+        for seat in self._seats():
+            seat.wait(min(self._deadline, deadline) - clock.monotonic())
+
     def observations(self) -> Observations:
         """What the cycle saw; a probe that is not back is a miss that says so."""
         return Observations(
@@ -210,15 +213,9 @@ def once(config: Config, deadline: float) -> Observations:
 
     Helper programs that are still under way then are ended.
     """
-    returned = threading.Event()
-    gathering = Gathering(build(config), returned.set)
+    gathering = Gathering(build(config), done=lambda: None)
     gathering.start()
-    while True:
-        left = min(gathering.left, deadline - clock.monotonic())
-        if left <= 0:
-            break
-        returned.wait(left)
-        returned.clear()
+    gathering.wait(deadline)
     observations = gathering.observations()
     spawn.end_all()
     return observations

@@ -7,9 +7,12 @@ psutil is imported on the first question only: it costs as much as the whole of 
 from __future__ import annotations
 
 import os
-from typing import List, NamedTuple, Optional, Tuple
 
 from agent.core.service_view import Program
+from agent.core.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import List, Optional, Tuple
 
 
 class Process(NamedTuple):

@@ -9,10 +9,15 @@ instead of a second thread. Numeric addresses need neither.
 from __future__ import annotations
 
 import _socket  # ``socket`` itself costs 5 ms of start-up, for constants as enums
-import threading
-from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple, Union
+import _thread
 
-from agent import clock
+from agent import clock, lean
+from agent.core.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
+
+    from typing_extensions import TypeAlias
 
 #: More addresses than any name needs to be tried at within one deadline.
 MAX_ADDRESSES = 8
@@ -30,7 +35,7 @@ class Address(NamedTuple):
 
 
 #: Takes a name, blocks as long as it likes, returns addresses without a port; raises OSError.
-LookUp = Callable[[bytes], Sequence[Address]]
+LookUp: TypeAlias = "Callable[[bytes], Sequence[Address]]"
 
 
 def system_look_up(host: bytes, flags: int = 0) -> Sequence[Address]:
@@ -43,7 +48,7 @@ class _Flight:
     """One look-up under way: everybody who wants that name waits for the same one."""
 
     def __init__(self) -> None:
-        self.landed = threading.Event()
+        self.landed = lean.Latch()
         self.answer: Union[Tuple[Address, ...], str] = "no answer"
 
 
@@ -52,7 +57,7 @@ class Resolver:
 
     def __init__(self, look_up: LookUp = system_look_up) -> None:
         self._look_up = look_up
-        self._lock = threading.Lock()
+        self._lock = _thread.allocate_lock()
         self._flights: Dict[bytes, _Flight] = {}
 
     def resolve(self, host: str, port: int, deadline: float) -> Union[Tuple[Address, ...], str]:
@@ -64,7 +69,7 @@ class Resolver:
         found = _numeric(name)
         if found is None:
             flight = self._flight(name)
-            if not flight.landed.wait(max(0.0, deadline - clock.monotonic())):
+            if not flight.landed.wait(deadline - clock.monotonic()):
                 return "the resolver gave no answer in time"
             if isinstance(flight.answer, str):
                 return flight.answer
@@ -92,12 +97,12 @@ class Resolver:
             with self._lock:
                 self._land(name, flight, answer or "it has no address")
 
-        threading.Thread(target=work, name="resolver", daemon=True).start()
+        lean.start(work)
 
     def _land(self, name: bytes, flight: _Flight, answer: Union[Tuple[Address, ...], str]) -> None:
         del self._flights[name]
         flight.answer = answer
-        flight.landed.set()
+        flight.landed.open()
 
 
 _SHARED = Resolver()

@@ -10,9 +10,13 @@ from __future__ import annotations
 import errno
 import os
 import select
-import signal
 import time
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+
+from agent.core.typed import TYPE_CHECKING, NamedTuple
+from agent.lean import signal
+
+if TYPE_CHECKING:
+    from typing import Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 #: Where helper programs are looked for; a service's own PATH may lack the sbin directories.
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

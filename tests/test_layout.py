@@ -26,7 +26,9 @@ FAMILIES: Mapping[str, Tuple[str, ...]] = {
         "agent.clock",
         "agent.errors",
         "agent.host",
+        "agent.lean",
         "agent.log",
+        "agent.options",
         "agent.processes",
         "agent.published",
         "agent.resolve",
@@ -84,6 +86,7 @@ STAND_ALONE = {"probes", "sinks", "commands"}
 #: All of the standard library that judgement needs: nothing that reads, waits or looks at a clock.
 PURE = {
     "__future__",
+    "_collections",
     "bisect",
     "calendar",
     "collections",
@@ -94,6 +97,7 @@ PURE = {
     "math",
     "time",  # only to write times down: see PURE_TIME
     "typing",
+    "typing_extensions",  # known to type checkers without being installed
     "zlib",
 }
 PURE_TIME = {"gmtime", "strftime"}

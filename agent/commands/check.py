@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from types import FrameType
-from typing import TYPE_CHECKING, Mapping, NoReturn, Optional, Tuple
 
 from agent import clock, gather, spawn
 from agent.core import judge, report
 from agent.core.settings import Config
+from agent.core.typed import TYPE_CHECKING
 from agent.host import host_name
+from agent.lean import signal
+from agent.options import Arguments, Option, declare
 
 if TYPE_CHECKING:
     import argparse
+    from types import FrameType
+    from typing import Mapping, NoReturn, Optional, Tuple
 
 #: --fail-on: the exit codes that pass besides 0. Not knowing never does.
 PASSES: Mapping[str, Tuple[int, ...]] = {"warning": (), "critical": (1,)}
@@ -22,30 +24,33 @@ PASSES: Mapping[str, Tuple[int, ...]] = {"warning": (), "critical": (1,)}
 RESERVE = 0.3
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of ``check``."""
-    add = parser.add_argument
-    add("--live", action="store_true", help="measure now, whatever the daemon has published")
-    add("--json", action="store_true", help="print one JSON document")
-    add("--warning", metavar="DURATION", help="warn above this offset (implies --live)")
-    add("--critical", metavar="DURATION", help="critical above this offset (implies --live)")
-    add(
+OPTIONS = (
+    Option("--live", "measure now, whatever the daemon has published"),
+    Option("--json", "print one JSON document"),
+    Option("--warning", "warn above this offset (implies --live)", metavar="DURATION"),
+    Option("--critical", "critical above this offset (implies --live)", metavar="DURATION"),
+    Option(
         "--redis",
+        "compare with this Redis server's TIME instead of the configured ones (implies --live)",
         metavar="URL",
-        help="compare with this Redis server's TIME instead of the configured ones "
-        "(implies --live)",
-    )
-    add(
+    ),
+    Option(
         "--fail-on",
+        "the mildest verdict with a non-zero exit status (default: %(default)s); "
+        "not knowing never passes",
         choices=tuple(PASSES),
         default="warning",
-        help="the mildest verdict with a non-zero exit status (default: %(default)s); "
-        "not knowing never passes",
-    )
-    add("--timeout", metavar="DURATION", default="5s", help="answer within (default: %(default)s)")
+    ),
+    Option("--timeout", "answer within (default: %(default)s)", metavar="DURATION", default="5s"),
+)
 
 
-def run(arguments: argparse.Namespace, config_path: Optional[str]) -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``check``."""
+    declare(parser, OPTIONS)
+
+
+def run(arguments: Arguments, config_path: Optional[str]) -> int:
     """Print the verdict and return its exit status."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _interrupted)
@@ -78,7 +83,7 @@ def _status(exit_code: int, fail_on: str) -> int:
     return 0 if exit_code in PASSES[fail_on] else exit_code
 
 
-def _published(config: Config, arguments: argparse.Namespace) -> Optional[int]:
+def _published(config: Config, arguments: Arguments) -> Optional[int]:
     """Repeat what the daemon has published, if it can be believed; None when it cannot."""
     from agent import published
 

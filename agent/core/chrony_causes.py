@@ -6,10 +6,12 @@ chronyd may step it (Debian ships ``makestep 1 3``), under the feet of whatever 
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple, Tuple
-
 from agent.core.model import Detail, Miss
+from agent.core.typed import TYPE_CHECKING, NamedTuple
 from agent.core.wording import CHRONYD
+
+if TYPE_CHECKING:
+    from typing import Mapping, Tuple
 
 _STEPS = "WARNING: chronyd may step the clock when it starts; first stop what depends on the clock"
 _START = f"systemctl start chrony.service  # chronyd.service outside Debian. {_STEPS}"

@@ -7,13 +7,17 @@ to something else, something still answers, and its newest measurement is fresh.
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Optional, Sequence, Tuple, Union
-
 from agent.core.chrony_causes import miss
 from agent.core.model import Miss, Policy, Reading, Scalar
 from agent.core.sources import Source
 from agent.core.tracking import INVALID, NOT_SYNCHRONISED, Tracking
+from agent.core.typed import TYPE_CHECKING, NamedTuple
 from agent.core.wording import CHRONYD, duration, listing, utc
+
+if TYPE_CHECKING:
+    from typing import Dict, Optional, Sequence, Tuple, Union
+
+    from typing_extensions import TypeAlias
 
 NO_REFERENCE = "00000000"
 LOCAL_REFERENCE = "7F7F0101"
@@ -79,7 +83,7 @@ class _Seen(NamedTuple):
 
 
 #: A word of chrony_causes.CAUSES and the rest of its sentence, or None when all is well.
-_Fault = Optional[Tuple[str, str]]
+_Fault: TypeAlias = "Optional[Tuple[str, str]]"
 
 
 def claim(

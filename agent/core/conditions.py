@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Callable, Mapping, Optional, Sequence, Tuple
 
-from agent.core import disagreement, wording
-from agent.core.forecast import judge_drift
+from agent.core import wording
 from agent.core.model import (
     Finding,
     Miss,
@@ -17,8 +15,14 @@ from agent.core.model import (
     Verdict,
     Weight,
 )
+from agent.core.typed import TYPE_CHECKING
 
-Judge = Callable[[Policy, Observations], Optional[Finding]]
+if TYPE_CHECKING:
+    from typing import Callable, Mapping, Optional, Sequence, Tuple
+
+    from typing_extensions import TypeAlias
+
+Judge: TypeAlias = "Callable[[Policy, Observations], Optional[Finding]]"
 
 #: The one miss that a freshly booted host is forgiven for.
 NEVER_SYNCHRONISED = "never-synchronised"
@@ -88,6 +92,8 @@ def judge_offset(policy: Policy, seen: Observations) -> Finding:
     blamed = tuple(name for name, verdict in verdicts.items() if verdict > Verdict.UNKNOWN)
     told = "; ".join(wording.said_by(reading) for reading in readings)
     if blamed:
+        from agent.core import disagreement
+
         story = disagreement.explain(policy, readings, blamed)
         finding = Finding(
             condition="offset",
@@ -197,6 +203,15 @@ def judge_reference(policy: Policy, seen: Observations) -> Optional[Finding]:
         summary="; ".join(said),
         advice=wording.once(line for fault in faults for line in fault.advice),
     )
+
+
+def judge_drift(policy: Policy, seen: Observations) -> Optional[Finding]:
+    """What the rates say; None when there are none, as in a single look."""
+    if not seen.trends:
+        return None
+    from agent.core import forecast
+
+    return forecast.judge_drift(policy, seen)
 
 
 #: Every condition and its judge, in the order of reports: causes before their consequences.

@@ -6,10 +6,12 @@ breach is a breach, even when all others disagree with it.
 
 from __future__ import annotations
 
-from typing import Optional, Sequence, Tuple
-
 from agent.core.model import Policy, Reading
+from agent.core.typed import TYPE_CHECKING
 from agent.core.wording import CHRONYD
+
+if TYPE_CHECKING:
+    from typing import Optional, Sequence, Tuple
 
 #: Two sources that both say "5 s" need not agree to the millisecond to tell the same story.
 _SAME_STORY = 0.1

@@ -7,10 +7,12 @@ uncertainty, and the shortest round trip makes the best sample (RFC 5905 chooses
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional, Sequence
-
 from agent.core.model import Detail, Reading
 from agent.core.resp import Reply
+from agent.core.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Optional, Sequence
 
 #: The command, in RESP2, that asks Redis for its clock.
 TIME = b"TIME"

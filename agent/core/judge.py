@@ -6,8 +6,6 @@ it and going on later from what was stored changes nothing.
 
 from __future__ import annotations
 
-from typing import Iterable, Optional, Sequence, Tuple
-
 from agent.core import wording
 from agent.core.conditions import CONDITIONS, best, judge_reading, trusted
 from agent.core.consensus import credible
@@ -22,6 +20,10 @@ from agent.core.model import (
     Verdict,
     Weight,
 )
+from agent.core.typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Iterable, Optional, Sequence, Tuple
 
 #: Seconds between two messages about an alert that lasts.
 REMIND_EVERY = 86_400.0

@@ -7,12 +7,16 @@ and on the screen.
 
 from __future__ import annotations
 
-from enum import IntEnum
-from typing import Mapping, NamedTuple, Optional, Tuple, Union
+from agent.core.typed import TYPE_CHECKING, IntEnum, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Mapping, Optional, Tuple, Union
+
+    from typing_extensions import TypeAlias
 
 #: What a value in ``detail`` may be: exactly what JSON can carry without loss.
-Scalar = Union[str, int, float, bool, None]
-Detail = Mapping[str, Scalar]
+Scalar: TypeAlias = "Union[str, int, float, bool, None]"
+Detail: TypeAlias = "Mapping[str, Scalar]"
 
 
 class Verdict(IntEnum):
@@ -101,7 +105,7 @@ class Miss(NamedTuple):
     detail: Detail = {}
 
 
-Observation = Union[Reading, Miss]
+Observation: TypeAlias = "Union[Reading, Miss]"
 
 
 class ServiceState(NamedTuple):

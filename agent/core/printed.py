@@ -6,7 +6,10 @@ script; a report that holds one of those is not the report we know.
 
 from __future__ import annotations
 
-from typing import Optional
+from agent.core.typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Optional
 
 #: No number in any report we read is longer; the limit keeps float() from ever giving infinity.
 _LONGEST_NUMBER = 40

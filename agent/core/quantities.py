@@ -6,7 +6,10 @@ by another.
 
 from __future__ import annotations
 
-from typing import Dict, List, Tuple
+from agent.core.typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Dict, List, Tuple
 
 #: Unit, and its seconds as (times, per); dividing keeps 100ms exactly 0.1.
 _DURATIONS: Dict[str, Tuple[int, int]] = {

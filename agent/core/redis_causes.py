@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple, Optional, Tuple
-
 from agent.core.model import Miss
 from agent.core.redis_url import HostPort, RedisUrl, cli, shell_word, shown_url
 from agent.core.resp import ErrorReply
 from agent.core.settings import ReferenceSettings
+from agent.core.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Mapping, Optional, Tuple
 
 
 class Cause(NamedTuple):

@@ -7,7 +7,10 @@ time, and it reads ``redis://:pa#ss@host`` as a host called ``""`` without a wor
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple, Optional, Tuple, Union
+from agent.core.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Mapping, Optional, Tuple, Union
 
 _LONGEST = 2048
 _LONGEST_PATH = 107  # sun_path of a unix socket, without its final NUL

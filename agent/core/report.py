@@ -6,10 +6,8 @@ The same text is what ``check`` prints and what the daemon publishes for ``check
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
-from agent.core import conditions, drift, wording
-from agent.core.forecast import Margin, margins
+from agent.core import conditions, wording
 from agent.core.model import (
     Assessment,
     Finding,
@@ -21,6 +19,12 @@ from agent.core.model import (
     ServiceState,
     Verdict,
 )
+from agent.core.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+    from agent.core.forecast import Margin
 
 SCHEMA = 1
 #: The state word of each exit status: text and status cannot disagree.
@@ -68,6 +72,8 @@ def text(report: Report) -> str:
 
 def as_dict(report: Report) -> Dict[str, Any]:  # Any: whatever JSON can carry
     """The document of ``check --json``: the keys never vary, an unknown value is None."""
+    from agent.core import drift
+
     assessment, seen = report.assessment, report.observations
     best = assessment.best
     return {
@@ -84,7 +90,7 @@ def as_dict(report: Report) -> Dict[str, Any]:  # Any: whatever JSON can carry
         "service": _service(seen.service) if seen.service else None,
         "conditions": [_condition(finding) for finding in assessment.findings],
         "drift_ppm": drift.host_rate(seen.trends),
-        "protects": [_margin(each) for each in margins(report.policy, best, seen.trends)],
+        "protects": [_margin(each) for each in _margins(report)],
         "daemon": None,
     }
 
@@ -116,12 +122,20 @@ def _details(report: Report) -> Iterator[str]:
         yield wording.unit(seen.service)
     for observation in conditions.asked(seen):
         yield wording.observed(observation)
-    yield from map(str, margins(report.policy, report.assessment.best, seen.trends))
+    yield from map(str, _margins(report))
     advised: Dict[str, str] = {}
     for finding in findings:
         for line in finding.advice if finding.verdict is not Verdict.OK else ():
             advised.setdefault(line, finding.condition)
     yield from (f"to do ({condition}): {line}" for line, condition in advised.items())
+
+
+def _margins(report: Report) -> Tuple[Margin, ...]:
+    if not report.policy.protects:
+        return ()
+    from agent.core import forecast
+
+    return forecast.margins(report.policy, report.assessment.best, report.observations.trends)
 
 
 def _line(said: str, limit: int = _LONGEST_LINE) -> str:

@@ -6,7 +6,12 @@ we never send HELLO.
 
 from __future__ import annotations
 
-from typing import Callable, List, NamedTuple, Optional, Union
+from agent.core.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Callable, List, Optional, Union
+
+    from typing_extensions import TypeAlias
 
 #: Bytes: more than any answer we ask for; a longer one is not waited for.
 MAX_REPLY = 8192
@@ -34,7 +39,7 @@ class SimpleReply(NamedTuple):
 
 
 #: Bytes are a bulk string, None a nil one or a nil array.
-Reply = Union[ErrorReply, SimpleReply, int, bytes, None, List["Reply"]]
+Reply: TypeAlias = "Union[ErrorReply, SimpleReply, int, bytes, None, List[Reply]]"
 
 
 class Parsed(NamedTuple):

@@ -7,14 +7,16 @@ of causes; here is what the table looks at.
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Optional, Tuple
-
 from agent.core.model import Detail, ServiceState, Verdict, Weight
 from agent.core.service_causes import CAUSES
 from agent.core.service_rows import Cause
 from agent.core.service_view import Look, Program, View
+from agent.core.typed import TYPE_CHECKING, NamedTuple
 from agent.core.units import CHRONY_UNITS, OTHER_UNITS, TIMESYNCD, Unit
 from agent.core.wording import plain
+
+if TYPE_CHECKING:
+    from typing import Dict, Optional, Tuple
 
 __all__ = ["Facts", "Look", "Program", "decide", "disk_decides", "unanswered", "watched_pid"]
 

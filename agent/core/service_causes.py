@@ -6,12 +6,14 @@ hides everything behind it, and a daemon that runs is looked at more closely tha
 
 from __future__ import annotations
 
-from typing import Tuple
-
 from agent.core import service_remedies as remedies
 from agent.core import service_view as ask
 from agent.core.service_rows import BROKEN, DOWN, ODD, UNREADABLE, WRONG, Cause
 from agent.core.service_running import RUNNING
+from agent.core.typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Tuple
 
 NOT_RUNNING: Tuple[Cause, ...] = (
     Cause(

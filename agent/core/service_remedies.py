@@ -7,12 +7,16 @@ chronyd may step the clock is said by ``core.judge``, which knows by how much.
 
 from __future__ import annotations
 
-from typing import Callable, Tuple
-
 from agent.core.service_view import View
+from agent.core.typed import TYPE_CHECKING
 from agent.core.wording import plain
 
-Step = Callable[[View], Tuple[str, ...]]
+if TYPE_CHECKING:
+    from typing import Callable, Tuple
+
+    from typing_extensions import TypeAlias
+
+Step: TypeAlias = "Callable[[View], Tuple[str, ...]]"
 
 
 def unmask(view: View) -> Tuple[str, ...]:

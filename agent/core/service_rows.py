@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple, Tuple
-
 from agent.core.model import Verdict, Weight
 from agent.core.service_remedies import Step
 from agent.core.service_view import View
+from agent.core.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Callable, Tuple
 
 
 class Grade(NamedTuple):

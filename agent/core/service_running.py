@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Tuple
-
 from agent.core import service_remedies as remedies
 from agent.core import service_view as ask
 from agent.core.service_rows import DOWN, FINE, ODD, WRONG, Cause
+from agent.core.typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Tuple
 
 RUNNING: Tuple[Cause, ...] = (
     Cause(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Callable, Iterable, NamedTuple, Optional, Tuple
-
+from agent.core.typed import TYPE_CHECKING, NamedTuple
 from agent.core.units import Unit
+
+if TYPE_CHECKING:
+    from typing import Callable, Iterable, Optional, Tuple
 
 #: Seconds a daemon must have run before its earlier restarts are history.
 SETTLED = 300.0

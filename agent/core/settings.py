@@ -6,10 +6,12 @@ table in ``agent.config`` is the only place where names, bounds and help texts a
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Optional, Tuple
-
 from agent.core.model import Policy, Verdict
 from agent.core.redis_url import shown_url
+from agent.core.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any, Mapping, Optional, Tuple
 
 
 class ChronySettings(NamedTuple):

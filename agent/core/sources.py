@@ -7,12 +7,14 @@ digits, and its LastRx to minutes, hours or days once it is large (chrony's clie
 
 from __future__ import annotations
 
-from typing import List, Mapping, NamedTuple, Optional, Tuple, Union
-
 from agent.core.chrony_causes import miss
 from agent.core.model import Miss
 from agent.core.printed import decimal, excerpt, whole
 from agent.core.tracking import is_name
+from agent.core.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import List, Mapping, Optional, Tuple, Union
 
 #: ^ a server, = a peer, # a reference clock.
 _MODES = "^=#"

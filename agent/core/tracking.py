@@ -7,11 +7,13 @@ positive when the clock is slow. "Last offset" and "Frequency" are positive when
 
 from __future__ import annotations
 
-from typing import Dict, Mapping, NamedTuple, Optional, Tuple, Union
-
 from agent.core.chrony_causes import miss
 from agent.core.model import Miss
 from agent.core.printed import decimal, excerpt, whole
+from agent.core.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Dict, Mapping, Optional, Tuple, Union
 
 NOT_SYNCHRONISED = "Not synchronised"
 INVALID = "Invalid"

@@ -7,7 +7,10 @@ cannot be read is left at "not said", nothing here raises.
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Tuple
+from agent.core.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Dict, List, Tuple
 
 #: The names chronyd's real unit goes by: most distributions, Debian and its children, upstream's
 #: newer unprivileged variant.

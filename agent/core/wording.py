@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Iterable, Sequence, Tuple
 
 from agent.core.model import Miss, Observation, Reading, ServiceState
-from agent.core.steps import Event
+from agent.core.typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Iterable, Sequence, Tuple
+
+    from agent.core.steps import Event
 
 #: The name every reading of chronyd carries.
 CHRONYD = "chronyd"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from agent import clock
 from agent.core import sources, tracking
@@ -17,9 +16,15 @@ from agent.core.claims import Watch, claim, watch
 from agent.core.model import Miss, Observation, Policy
 from agent.core.printed import excerpt
 from agent.core.settings import ChronySettings
+from agent.core.typed import TYPE_CHECKING, NamedTuple
 from agent.core.wording import CHRONYD
 from agent.processes import Process, find_named, hidden
 from agent.spawn import SEARCH_PATH, SHORTAGES, TERM_GRACE, Completed, run
+
+if TYPE_CHECKING:
+    from typing import List, Optional, Sequence, Tuple, Union
+
+    from typing_extensions import TypeAlias
 
 #: Seconds for everything asked of chronyc in one reading.
 DEADLINE = 2.0
@@ -52,7 +57,7 @@ class Surroundings(NamedTuple):
     proc: str = "/proc"
 
 
-_Report = Tuple[tracking.Tracking, Optional[Sequence[sources.Source]]]
+_Report: TypeAlias = "Tuple[tracking.Tracking, Optional[Sequence[sources.Source]]]"
 
 
 class ChronyProbe:

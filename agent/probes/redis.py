@@ -6,8 +6,6 @@ may do nothing but TIME is enough. Each reading has a connection of its own, clo
 
 from __future__ import annotations
 
-from typing import Callable, List, Optional, Tuple, Union
-
 from agent import clock
 from agent.core import exchange
 from agent.core.exchange import Sample
@@ -17,12 +15,18 @@ from agent.core.redis_causes import error_cause, error_kind, miss
 from agent.core.redis_url import HostPort, RedisUrl, Secret, parse_url
 from agent.core.resp import ErrorReply, Reply, SimpleReply, encode
 from agent.core.settings import ReferenceSettings
+from agent.core.typed import TYPE_CHECKING
 from agent.probes.redis_wire import Trouble, Wire, connect, connect_path, time_left
 from agent.resolve import Address, resolve
 from agent.secret_file import read_secret_bytes
 
+if TYPE_CHECKING:
+    from typing import Callable, List, Optional, Tuple, Union
+
+    from typing_extensions import TypeAlias
+
 #: As ``agent.resolve.resolve``.
-Resolve = Callable[[str, int, float], Union[Tuple[Address, ...], str]]
+Resolve: TypeAlias = "Callable[[str, int, float], Union[Tuple[Address, ...], str]]"
 
 _MAX_HOST = 253
 _MAX_PATH = 200  # characters of a path that are shown

@@ -9,12 +9,15 @@ import _socket  # ``socket`` itself costs 5 ms of start-up, for constants as enu
 import errno
 import os
 import select
-from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from agent import clock
 from agent.core.redis_url import Secret
 from agent.core.resp import NotResp, Reply, parse, shown, shown_bytes
+from agent.core.typed import TYPE_CHECKING, NamedTuple
 from agent.resolve import Address
+
+if TYPE_CHECKING:
+    from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 #: Seconds after which the next address is tried beside the one that has not answered yet.
 STAGGER = 0.1

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Optional, Tuple
 
 from agent import clock, processes, spawn
-from agent.core import unitfiles
 from agent.core.model import ServiceState, Verdict
 from agent.core.service import Facts, Look, decide, disk_decides, unanswered, watched_pid
 from agent.core.settings import ServiceSettings
+from agent.core.typed import TYPE_CHECKING
 from agent.core.units import CHRONY_UNITS, FAMILY, PROPERTIES, parse
 from agent.core.wording import plain
-from agent.tree import Tree
+
+if TYPE_CHECKING:
+    from typing import Optional, Tuple
 
 #: Seconds systemctl gets: it answers in 5 ms, and in 25 s or never on a stuck bus.
 DEADLINE = 1.8
@@ -140,6 +141,9 @@ def _without_systemd() -> ServiceState:
 
 def _unit_files(unit: str, fragment: str) -> Look:
     """What the files on disk say about ``unit``, which systemd read from ``fragment``."""
+    from agent.core import unitfiles
+    from agent.tree import Tree
+
     files = Tree("/")
     return Look(
         aliases=unitfiles.aliases(files, unit),
@@ -162,6 +166,8 @@ def _with_processes(look: Look) -> Look:
 
 def _may_set_clock() -> Optional[bool]:
     """Whether the init of this host holds CAP_SYS_TIME; None when it does not say."""
+    from agent.tree import Tree
+
     for line in (Tree("/").read("/proc/1/status") or "").split("\n"):
         if line.startswith("CapBnd:"):
             return bool(int(line[7:].strip() or "0", 16) >> CAP_SYS_TIME & 1)

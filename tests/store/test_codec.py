@@ -30,7 +30,7 @@ boottimes = st.none() | st.floats(min_value=0, max_value=1e8)
 standings = st.builds(
     Standing,
     condition=text,
-    alerting=st.sampled_from(Verdict),
+    alerting=st.sampled_from(tuple(Verdict)),
     ok_run=st.integers(0, 99),
     blind_run=st.integers(0, 99),
     warning_run=st.integers(0, 99),
