@@ -5,6 +5,7 @@ It asserts nothing. Run it on a quiet machine; the ratios matter, not the figure
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import sys
@@ -12,10 +13,10 @@ import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator, List, NamedTuple
+from typing import Iterator, List, NamedTuple, Sequence
 
 from agent.publish import Publisher
-from bench import measure, past, stage
+from bench import measure, past, peers, stage
 from tests.support.waiting import wait_for
 
 ROUNDS = 40
@@ -57,6 +58,16 @@ def main() -> None:
         with stage.silent(directory) as host:
             rows += check_silent(start, stage.configuration(directory, host.settings))
     show(rows)
+    compare()
+
+
+def compare() -> None:
+    """Print a table beside what else there is for the job, where containers can be made."""
+    if os.geteuid() != 0:
+        print("The comparison with other programs boots a container: it is left out without root.")
+        return
+    with private_directory() as directory:
+        print_columns(peers.table(directory, ROUNDS))
 
 
 def check_published(directory: Path, start: Path) -> List[Row]:
@@ -190,6 +201,11 @@ def show(rows: List[Row]) -> None:
     if not stage.has_systemd():
         print("systemd does not run here: a program that prints systemctl's answer stands in")
     table = [Row("what", "measured", "against", "ratio", "budget"), *rows]
+    print_columns(table)
+
+
+def print_columns(table: Sequence[Sequence[str]]) -> None:
+    """Print rows of texts, each column as wide as its widest."""
     widths = [max(map(len, column)) for column in zip(*table)]
     for row in table:
         print("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip())

@@ -48,11 +48,11 @@ def in_turns(programs: Mapping[str, Sequence[str]], rounds: int) -> Dict[str, Ta
     }
 
 
-def cpu_seconds(pid: int) -> float:
-    """Processor time of a process itself so far, without the programs it has run."""
+def cpu_seconds(pid: int, *, children: bool = False) -> float:
+    """Processor time of a process so far, with or without that of the programs it has run."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    user, system = int(fields[11]), int(fields[12])  # utime and stime of proc(5)
-    return (user + system) / os.sysconf("SC_CLK_TCK")
+    counted = fields[11:15] if children else fields[11:13]  # utime, stime, cutime, cstime: proc(5)
+    return sum(map(int, counted)) / os.sysconf("SC_CLK_TCK")
 
 
 def pss_bytes(pid: int) -> int:
