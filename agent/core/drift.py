@@ -75,15 +75,7 @@ def trends(tracks: Sequence[Track], boottime: float) -> Tuple[Trend, ...]:
 
 def trend(track: Track) -> Optional[Trend]:
     """The rate of the longest straight line that ends in the newest reading, if long enough."""
-    low, high = -math.inf, math.inf
-    line: List[Point] = []
-    for point in reversed(track.points):
-        slowest, fastest = _narrowed(low, high, point, line)
-        if slowest > fastest:
-            break
-        low, high = slowest, fastest
-        line.append(point)
-    newest, span = line[0], line[0].taken_at - line[-1].taken_at
+    newest, (low, high, span) = track.points[-1], longest_line(track.points)
     if span < SHORTEST_SPAN:
         return None
     return Trend(
@@ -95,6 +87,29 @@ def trend(track: Track) -> Optional[Trend]:
         uncertainty=newest.uncertainty,
         span=span,
     )
+
+
+class Line(NamedTuple):
+    """Where a straight line may go that ends in a point and passes through all before it."""
+
+    #: The slowest and the fastest rate it may have, in seconds per second.
+    low: float
+    high: float
+    #: Seconds from its first point to its last; 0 for a single point, which leaves all rates open.
+    span: float
+
+
+def longest_line(points: Sequence[Point]) -> Line:
+    """The longest line through the newest of ``points``, which are oldest first."""
+    low, high = -math.inf, math.inf
+    line: List[Point] = []
+    for point in reversed(points):
+        slowest, fastest = _narrowed(low, high, point, line)
+        if slowest > fastest:
+            break
+        low, high = slowest, fastest
+        line.append(point)
+    return Line(low, high, line[0].taken_at - line[-1].taken_at)
 
 
 def _narrowed(low: float, high: float, point: Point, line: Sequence[Point]) -> Tuple[float, float]:

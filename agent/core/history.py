@@ -8,15 +8,12 @@ between two readings it is interpolated whatever was done to the wall clock mean
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from agent.core.drift import Point
 from agent.core.model import Verdict
+from agent.core.motion import Motion
 from agent.core.steps import STEP_THRESHOLD
-
-#: Seconds of readings from which a rate is told, where there are readings on one side only.
-BASE = 1800.0
-
 
 #: Seconds. What the difference of two wall clock times may be wrong by as binary numbers.
 ROUNDING = 1e-6
@@ -106,13 +103,14 @@ class Timeline:
     def __init__(self, records: Sequence[Record], wander: float) -> None:
         """``wander``: how much the rate of the oscillator may change, in seconds per second."""
         self._records = records
-        self._wander = wander
-        self._times: Dict[int, List[float]] = {}
         self._known: Dict[int, List[Record]] = {}
         for record in records:
             if record.offset is not None:
-                self._times.setdefault(record.boot, []).append(record.boottime)
                 self._known.setdefault(record.boot, []).append(record)
+        self._motions = {
+            boot: Motion([_point(record) for record in known], wander)
+            for boot, known in self._known.items()
+        }
 
     def true_of(self, record: Record) -> Optional[float]:
         """The true time of one cycle, interpolated if it had no trusted reading of its own."""
@@ -131,9 +129,10 @@ class Timeline:
                 if part is not None:
                     found.append(self._at(a, a.boottime + part * (b.boottime - a.boottime), stamp))
                 continue
+            end = b.boottime + (ROUNDING if last else -ROUNDING)
             for record, after_step in ((a, False), (b, True)):
                 boottime = stamp - (record.wall - record.boottime)
-                if a.boottime - ROUNDING <= boottime < b.boottime - ROUNDING:
+                if a.boottime - ROUNDING <= boottime < end:
                     estimate = self._at(a, boottime, stamp)
                     found.append(estimate._replace(step=step, after_step=after_step))
         return tuple(found)
@@ -186,54 +185,23 @@ class Timeline:
 
     def _at(self, latest: Record, boottime: float, local: float) -> Estimate:
         """What is known of the moment ``boottime``, at which the clock showed ``local``."""
-        known = self._known.get(latest.boot, [])
-        position = bisect_right(self._times.get(latest.boot, []), boottime)
-        before = known[position - 1] if position else None
-        after = known[position] if position < len(known) else None
-        true = uncertainty = None
-        if before is not None and after is not None:
-            true, uncertainty = _between(before, after, boottime, self._wander)
-        elif before is not None:
-            farther = known[bisect_left(self._times[latest.boot], before.boottime - BASE)]
-            true, uncertainty = _beyond(farther, before, boottime, self._wander)
-        elif after is not None:
-            farther = known[bisect_right(self._times[latest.boot], after.boottime + BASE) - 1]
-            true, uncertainty = _beyond(farther, after, boottime, self._wander)
-        return Estimate(local, true, uncertainty, before, after, latest)
+        known, motion = self._known.get(latest.boot, []), self._motions.get(latest.boot)
+        before, after = (None, None) if motion is None else motion.around(boottime)
+        believed = None if motion is None else motion.at(boottime)
+        return Estimate(
+            local,
+            None if believed is None else boottime + believed[0],
+            None if believed is None else believed[1],
+            None if before is None else known[before],
+            None if after is None else known[after],
+            latest,
+        )
 
 
-def _between(before: Record, after: Record, boottime: float, wander: float) -> Tuple[float, float]:
-    """The true time at ``boottime`` and its uncertainty, from the readings on both sides.
-
-    The rate is what they say on average. It may have differed by ``wander`` meanwhile, and the
-    nearer reading bounds what that amounts to.
-    """
-    span = after.boottime - before.boottime
-    part = (boottime - before.boottime) / span if span > 0 else 0.0
-    truth = _truth(before) + part * (_truth(after) - _truth(before))
-    own = (before.uncertainty or 0.0, after.uncertainty or 0.0)
-    nearest = min(boottime - before.boottime, after.boottime - boottime)
-    return boottime + truth, own[0] + part * (own[1] - own[0]) + wander * nearest
-
-
-def _beyond(
-    farther: Record, nearest: Record, boottime: float, wander: float
-) -> Tuple[float, float]:
-    """The same from readings on one side: the rate between them goes on, give or take what they
-    may be wrong by; a single reading tells no rate, and none is assumed."""
-    away = boottime - nearest.boottime
-    span = nearest.boottime - farther.boottime
-    rate = rough = 0.0
-    if span:
-        rate = (_truth(nearest) - _truth(farther)) / span
-        rough = ((nearest.uncertainty or 0.0) + (farther.uncertainty or 0.0)) / abs(span)
-    uncertainty = (nearest.uncertainty or 0.0) + (rough + wander) * abs(away)
-    return boottime + _truth(nearest) + rate * away, uncertainty
-
-
-def _truth(record: Record) -> float:
+def _point(record: Record) -> Point:
     """True time minus boottime, by a record with a trusted reading."""
-    return record.wall - (record.offset or 0.0) - record.boottime
+    truth = record.wall - (record.offset or 0.0) - record.boottime
+    return Point(record.boottime, truth, record.uncertainty or 0.0)
 
 
 def _step(a: Record, b: Record) -> Optional[float]:
