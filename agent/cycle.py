@@ -16,7 +16,7 @@ from agent.core.gauges import Snapshot
 from agent.core.model import Reading
 from agent.core.outbox import SinkHealth
 from agent.core.settings import Config
-from agent.core.steps import ClockSample, Event
+from agent.core.steps import ClockSample, Event, changes
 from agent.delivery import Deliverer
 from agent.gather import Gathering, build
 from agent.log import Log
@@ -93,6 +93,10 @@ class Cycles:
         """Begin a cycle."""
         self._sample = clock.sample()
         self._around.gathering.start()
+
+    def stepped(self) -> bool:
+        """Whether somebody has set the clock since the last cycle began."""
+        return any(event.kind == "step" for event in changes(self._sample, clock.sample()))
 
     @property
     def left(self) -> float:
@@ -178,6 +182,7 @@ class Cycles:
             text=report.text(said),
             valid_until_ns=int((due + VALID_BEYOND) * 1e9),
             document={**report.as_dict(said), "daemon": daemon_view.as_dict(said.policy, state)},
+            booted_ns=int((self._sample.wall - self._sample.boottime) * 1e9),
         )
         if unpublished and unpublished != self._unpublished:
             self._log.warning(f"{unpublished}; 'clock-agent check' measures for itself meanwhile")

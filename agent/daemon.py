@@ -51,6 +51,7 @@ class Daemon:
         self._notifier = notifier
         self._log = log
         self._identity = identity
+        self._started = 0.0
 
     def run(self) -> None:
         """Take readings until told to stop. The first one is due at once."""
@@ -60,7 +61,7 @@ class Daemon:
             if self._wakeup.take(RELOAD):
                 self._reload()
                 due = clock.boottime()
-            if clock.boottime() >= due:
+            if clock.boottime() >= due or self._overtaken():
                 due = self._cycle()
             self._wait(due - clock.boottime())
             self._cycles.refresh()
@@ -69,7 +70,7 @@ class Daemon:
 
     def _cycle(self) -> float:
         """Run one cycle; return the boottime at which the next one is due."""
-        started = clock.boottime()
+        started = self._started = clock.boottime()
         self._cycles.start()
         while self._cycles.left > 0:
             if self._wakeup.raised(STOP):
@@ -79,6 +80,15 @@ class Daemon:
         due = self._next(started, outcome.pending)
         self._notifier.status(self._cycles.show(said, due))
         return due
+
+    def _overtaken(self) -> bool:
+        """Whether the clock was set since the last readings, which then say nothing any more.
+
+        Looked at whenever the loop wakes up, every ten seconds at least. A clock that somebody
+        keeps setting is read every ``confirm_interval`` and not each time.
+        """
+        soonest = self._started + min(self._config.confirm_interval, self._config.interval)
+        return clock.boottime() >= soonest and self._cycles.stepped()
 
     def _next(self, started: float, pending: bool) -> float:
         interval = self._config.interval

@@ -28,16 +28,19 @@ class Publisher:
         text: str,
         valid_until_ns: int,
         document: Mapping[str, Any],  # Any: whatever JSON can carry
+        booted_ns: Optional[int] = None,
     ) -> Optional[str]:
         """Publish one verdict; return None, or one sentence that says why it could not be done.
 
         ``text`` is exactly what ``check`` prints, ``document`` what ``check --json`` prints, and
-        ``valid_until_ns`` the CLOCK_BOOTTIME after which nobody may believe it. When it cannot be
+        ``valid_until_ns`` the CLOCK_BOOTTIME after which nobody may believe it. ``booted_ns`` is
+        ``published.booted()`` when the readings were taken; None: now. When it cannot be
         written, the verdict before it is withdrawn: no answer is better than an old one.
         """
         import json  # the daemon has it anyway; whoever only reads must not pay for it
 
-        content = published.encode(exit_code, text, valid_until_ns, self._boot_id)
+        booted = published.booted() if booted_ns is None else booted_ns
+        content = published.encode(exit_code, text, valid_until_ns, self._boot_id, booted)
         if len(content) > published.MAX_BYTES:
             self.withdraw()
             return f"the status is longer than {published.MAX_BYTES} bytes and was not published"

@@ -4,10 +4,12 @@ This is the fast path of ``clock-agent check``, run every few seconds by health 
 imports nothing that an interpreter without site packages has not loaded already: ``posix`` stands
 in for ``os`` (1.6 ms), and there is no ``typing``.
 
-Format, version 1: one line ``clock-agent-status 1 EXIT VALID_UNTIL BOOT_ID LENGTH CRC32``, then
-exactly LENGTH bytes of UTF-8: the text ``check`` prints. VALID_UNTIL is CLOCK_BOOTTIME in
-nanoseconds, meaningful only within the boot BOOT_ID names. The CRC covers all that follows the
-version, so a torn or damaged file is not believed.
+Format, version 1: one line ``clock-agent-status 1 EXIT VALID_UNTIL BOOT_ID BOOTED LENGTH CRC32``,
+then exactly LENGTH bytes of UTF-8: the text ``check`` prints. VALID_UNTIL is CLOCK_BOOTTIME in
+nanoseconds, meaningful only within the boot BOOT_ID names. BOOTED is the moment of that boot by the
+wall clock (CLOCK_REALTIME - CLOCK_BOOTTIME, nanoseconds) when the readings were taken: it moves
+when somebody sets the clock, and what was found out before that says nothing any more. The CRC
+covers all that follows the version, so a torn or damaged file is not believed.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ JSON_NAME = "status.json"
 MAX_BYTES = 65_536
 #: No status is valid for longer than this; a date further ahead is damage or forgery.
 MAX_VALIDITY_NS = 2 * 86_400 * 10**9
+#: The clock was set when BOOTED has moved by more; less may be our being preempted.
+MAX_MOVED_NS = 10_000_000
 BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id"
 _MAGIC = "clock-agent-status 1"
 _REGULAR = 0o100000
@@ -30,25 +34,31 @@ _TYPE_MASK = 0o170000
 _WRITABLE_BY_OTHERS = 0o022
 
 
-def encode(exit_code: int, text: str, valid_until_ns: int, boot_id: str) -> bytes:
+def encode(
+    exit_code: int, text: str, valid_until_ns: int, boot_id: str, booted_ns: int = 0
+) -> bytes:
     """Return the file's content; ``decode`` is its inverse."""
     body = text.encode("utf-8", "backslashreplace")
-    fields = f"{exit_code} {valid_until_ns} {boot_id} {len(body)}"
+    fields = f"{exit_code} {valid_until_ns} {boot_id} {booted_ns} {len(body)}"
     checksum = zlib.crc32(fields.encode("utf-8", "backslashreplace") + b"\n" + body)
     return f"{_MAGIC} {fields} {checksum:08x}\n".encode("utf-8", "backslashreplace") + body
 
 
-def decode(content: bytes, boottime_ns: int, boot_id: str) -> tuple[int, str] | None:
+def decode(
+    content: bytes, boottime_ns: int, boot_id: str, booted_ns: int = 0
+) -> tuple[int, str] | None:
     """Return (exit code, text) if ``content`` is whole, of this boot, and valid at this moment."""
     header, _, body = content.partition(b"\n")
     fields = header.split(b" ")
     try:
-        exit_code, valid_until_ns = int(fields[2]), int(fields[3])
+        exit_code, valid_until_ns, then_ns = int(fields[2]), int(fields[3]), int(fields[5])
         text = body.decode("utf-8")
     except (IndexError, ValueError):
         return None
     # Writing it again proves every byte: spelling, length and checksum at once.
-    if content != encode(exit_code, text, valid_until_ns, boot_id) or not boot_id:
+    if content != encode(exit_code, text, valid_until_ns, boot_id, then_ns) or not boot_id:
+        return None
+    if abs(booted_ns - then_ns) > MAX_MOVED_NS:
         return None
     if not 0 <= valid_until_ns - boottime_ns <= MAX_VALIDITY_NS or not 0 <= exit_code <= 3:
         return None
@@ -60,12 +70,13 @@ def read(
     boottime_ns: int | None = None,
     boot_id: str | None = None,
     trusted_uids: tuple[int, ...] | None = None,
+    booted_ns: int | None = None,
 ) -> tuple[int, str] | None:
     """Return (exit code, text) of a status that can be believed now, else None. Never raises.
 
     The file has to be a regular one, not a link, owned by one of ``trusted_uids`` and writable
     by nobody else. What is left out is taken from the system: CLOCK_BOOTTIME, this boot's id,
-    and ``owners(path)``.
+    ``owners(path)``, and ``booted()``.
     """
     try:
         content = _content(path, owners(path) if trusted_uids is None else trusted_uids)
@@ -75,7 +86,9 @@ def read(
         return None
     if boottime_ns is None:
         boottime_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-    return decode(content, boottime_ns, this_boot() if boot_id is None else boot_id)
+    if booted_ns is None:
+        booted_ns = booted()
+    return decode(content, boottime_ns, this_boot() if boot_id is None else boot_id, booted_ns)
 
 
 def read_document(path: str) -> str | None:
@@ -103,6 +116,11 @@ def owners(path: str) -> tuple[int, ...]:
     if directory.startswith("/") and only_root_gives and not given.st_mode & _WRITABLE_BY_OTHERS:
         return 0, posix.geteuid(), given.st_uid
     return 0, posix.geteuid()
+
+
+def booted() -> int:
+    """Return when this host was booted, by its wall clock as it is set now; nanoseconds."""
+    return time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
 def this_boot() -> str:

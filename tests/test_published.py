@@ -42,7 +42,8 @@ def test_what_is_published_is_read_back(status: Path) -> None:
 def test_the_first_line_is_the_documented_one(status: Path) -> None:
     first = status.read_text().splitlines()[0].split()
     assert first[:5] == ["clock-agent-status", "1", "0", str(UNTIL), BOOT]
-    assert first[5] == str(len(TEXT))
+    assert abs(int(first[5]) - published.booted()) < published.MAX_MOVED_NS
+    assert first[6] == str(len(TEXT))
 
 
 def test_everybody_may_read_it_whatever_the_umask_is(tmp_path: Path) -> None:
@@ -235,3 +236,13 @@ def test_a_clean_stop_leaves_nothing_to_believe(tmp_path: Path, status: Path) ->
     publisher.withdraw()
     assert not list(tmp_path.iterdir())
     assert believed(status) is None
+
+
+def test_a_status_from_before_the_clock_was_set_is_not_believed(tmp_path: Path) -> None:
+    """What was found out about the clock then says nothing about the one there is now."""
+    booted = published.booted()
+    publisher = Publisher(str(tmp_path), BOOT)
+    for moved, believed in ((0, True), (4_000_000, True), (-50_000_000, False), (10**12, False)):
+        assert publisher.publish(0, TEXT, UNTIL, {}, booted_ns=booted + moved) is None
+        found = published.read(str(tmp_path / "status"), NOW, BOOT)
+        assert (found == (0, TEXT)) is believed, moved

@@ -80,6 +80,11 @@ class Daemon:
         return [line for line in self.output if line.startswith("CLOCK ")]
 
     @property
+    def published(self) -> str:
+        """The first line of the verdict that ``check`` repeats."""
+        return (self.runtime / "status").read_text().splitlines()[1]
+
+    @property
     def alerts(self) -> List[Dict[str, Any]]:
         """The alerts that have reached the recording sink, oldest first."""
         if not self._alerts.exists():

@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterator, List
 
 import pytest
 
+from tests.support.command import clock_agent
 from tests.support.daemon import Daemon
 from tests.support.fakes import Chronyc, executable
 from tests.support.notify_socket import NotifySocket
@@ -174,6 +175,40 @@ def test_a_step_of_the_wall_clock_disturbs_no_timer(
     assert systemd.longest_gap("WATCHDOG=1") < 1.0
     alerts = wait_for(lambda: daemon.alerts, what="an alert about the clock chronyd lost")
     assert all(0 <= alert["lasted"] < 60 for alert in alerts)
+
+
+def test_a_clock_that_is_set_is_read_at_once_and_its_old_verdict_is_believed_no_more(
+    daemon: Daemon, chronyc: Chronyc, systemd: NotifySocket, private_dir: Path
+) -> None:
+    wall = Wall(private_dir)
+    daemon.configure(alone(chronyc, interval="5m", confirm_interval="1s"))
+    daemon.start({**systemd.environment(watchdog_seconds=3.0), **wall.environment})
+    daemon.wait_for_readings(1)
+    check = ("--config", str(daemon.config), "check")
+    assert clock_agent(*check, environment=wall.environment).first == daemon.published
+    chronyc.say("miss")
+    wall.shift(3600.0)
+    assert clock_agent(*check, environment=wall.environment).status == 2
+    assert "CLOCK CRITICAL" in daemon.wait_for_readings(2, timeout=10)[1]
+
+
+def test_a_clock_that_is_set_all_the_time_is_not_read_all_the_time(
+    daemon: Daemon, chronyc: Chronyc, systemd: NotifySocket, private_dir: Path
+) -> None:
+    wall = Wall(private_dir)
+    daemon.configure(alone(chronyc, interval="5m", confirm_interval="5m"))
+    daemon.start({**systemd.environment(watchdog_seconds=0.3), **wall.environment})
+    daemon.wait_for_readings(1)
+    heard = 0
+
+    def beaten() -> bool:
+        return len(systemd.times("WATCHDOG=1")) > heard
+
+    for hours in range(1, 20):
+        wall.shift(3600.0 * hours)
+        heard = len(systemd.times("WATCHDOG=1"))
+        wait_for(beaten, what="a beat")
+    assert len(daemon.readings) == 1
 
 
 def test_ready_is_sent_without_waiting_for_the_outside_world(
