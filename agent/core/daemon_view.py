@@ -6,6 +6,7 @@ boottime: whoever reads it knows how old it is, whatever was done to the wall cl
 
 from __future__ import annotations
 
+import math
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from agent.core import judge, wording
@@ -84,6 +85,8 @@ def lines(document: Document, boottime: float) -> Iterator[str]:
         name, standing = condition["name"], standings.get(condition["name"], {})
         parts = [f"{condition['verdict']:<10}{condition['summary']}", *_run(standing, boottime)]
         yield f"  {name:<12}{'; '.join(parts)}"
+    for protect in document["protects"]:
+        yield f"protects    {_protect(protect)}"
     yield "alerts"
     for sink in daemon["sinks"]:
         yield f"  {sink['name']:<12}{_sink(sink)}"
@@ -124,7 +127,18 @@ def _run(standing: Document, boottime: float) -> List[str]:
     return parts
 
 
+def _protect(protect: Document) -> str:
+    used = protect["used_percent"]
+    share = wording.percent(math.inf if used is None else used / 100)
+    told = f"{share} of the {wording.duration(protect['margin_ms'] / 1000)} margin is used up"
+    left = protect["left_s"]
+    more = "" if left is None else f", all of it in {wording.duration(left)} at the present drift"
+    return f"{wording.plain(protect['name'], 60)}: {told}{more}"
+
+
 def _sink(sink: Document) -> str:
+    if sink["trouble"] and not (sink["waiting"] or sink["failures"]):
+        return f"nothing left to deliver, but the last attempt failed: {sink['trouble']}"
     waiting = f"{sink['waiting']} to be delivered" if sink["waiting"] else "everything delivered"
     failures = f", {sink['failures']} failed attempts" if sink["failures"] else ""
     return waiting + failures + (f": {sink['trouble']}" if sink["trouble"] else "")

@@ -26,7 +26,7 @@ STATE = State(
 )
 
 
-def document(state: State) -> Dict[str, Any]:
+def document(state: State, *protects: Dict[str, Any]) -> Dict[str, Any]:
     """A published document, as it comes out of the file."""
     report = {
         "host": "web-1",
@@ -37,6 +37,7 @@ def document(state: State) -> Dict[str, Any]:
             {"source": "locks", "offset_ms": -150.0, "uncertainty_ms": 0.3, "cause": None},
         ],
         "conditions": [{"name": "offset", "verdict": "warning", "summary": "150 ms behind"}],
+        "protects": protects,
         "daemon": daemon_view.as_dict(POLICY, state),
     }
     read: Dict[str, Any] = json.loads(json.dumps(report))
@@ -101,6 +102,23 @@ def test_what_is_not_delivered_is_shown_with_the_reason() -> None:
     lines = shown(STATE._replace(sinks=sinks))
     assert "  page        2 to be delivered, 7 failed attempts: 503 from the receiver" in lines
     assert "  log         everything delivered" in lines
+
+
+def test_an_alert_that_was_refused_is_not_called_delivered() -> None:
+    lines = shown(STATE._replace(sinks=(SinkHealth("hook", 0, 0, "http://x answered 404"),)))
+    refused = "nothing left to deliver, but the last attempt failed: http://x answered 404"
+    assert f"  hook        {refused}" in lines
+
+
+def test_what_is_left_of_a_margin_is_shown() -> None:
+    half = {"name": "payouts", "margin_ms": 1.2e6, "used_percent": 50.1, "left_s": 7200.0}
+    gone = {"name": "lock", "margin_ms": 5e3, "used_percent": None, "left_s": None}
+    lines = list(daemon_view.lines(document(STATE, half, gone), 1012.0))
+    assert [line for line in lines if line.startswith("protects")] == [
+        "protects    payouts: 50 % of the 20 min margin is used up, all of it in 2 h"
+        " at the present drift",
+        "protects    lock: all of the 5 s margin is used up",
+    ]
 
 
 def test_trouble_with_the_disk_and_steps_of_the_clock_are_shown() -> None:
