@@ -249,7 +249,9 @@ def _drawn(chosen: Past, asked: Asked, config: Config) -> List[str]:
     span = points[-1].time - points[0].time
 
     def tick(moment: float) -> str:
-        return asked.stamp(moment)[5:16] if span > 86400 else asked.stamp(moment)[11:16]
+        if span > 86_400:
+            return asked.stamp(moment)[5:16]
+        return asked.stamp(moment)[11:16] if span > 1800 else asked.stamp(moment)[11:19]
 
     policy = config.policy
     width = _width()

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from agent.core import wording
+
 #: Columns for the numbers of the vertical axis.
 _MARGIN = 12
 _NARROWEST = 40
@@ -63,16 +65,18 @@ def draw(
 ) -> List[str]:
     """The picture as lines of at most ``width`` columns; ``tick`` writes a time in a few letters.
 
-    ``*`` is an offset, ``:`` its uncertainty, ``-`` a threshold, and ``?`` below the axis a time
-    without any offset.
+    ``*`` is an offset, ``:`` its uncertainty, ``-`` and ``=`` are the warning and the critical
+    threshold, and ``?`` below the axis is a time without any offset.
     """
     if not points:
         return ["nothing to draw"]
-    frame = _frame(points, warning, critical, max(width, _NARROWEST) - _MARGIN)
+    width = max(width, _NARROWEST)
+    frame = _frame(points, warning, critical, width - _MARGIN)
     cells = [[" "] * frame.columns for _ in range(_ROWS)]
-    for value, line in ((0.0, "."), *((v, "-") for t in (warning, critical) for v in (t, -t))):
-        if frame.low <= value <= frame.high:
-            cells[frame.row(value)] = [line] * frame.columns
+    for limit, line in ((0.0, "."), (warning, "-"), (critical, "=")):
+        for value in (limit, -limit):
+            if frame.low <= value <= frame.high:
+                cells[frame.row(value)] = [line] * frame.columns
     _plot(cells, frame, points)
     labels = _labels(frame)
     lines = ["offset, ms".rjust(_MARGIN)]
@@ -80,10 +84,9 @@ def draw(
         labels.get(n, "").rjust(_MARGIN - 1) + "|" + "".join(row) for n, row in enumerate(cells)
     ]
     lines += _below(frame, points, marks, tick)
-    limits = f"warning {warning * 1000:g} ms, critical {critical * 1000:g} ms, either way"
-    lines.append(
-        f"- {limits}" + ("; critical is off the chart" if _beyond(frame, critical) else "")
-    )
+    lines += [wording.plain(line, width) for line in _explained(marks, tick)]
+    limits = f"- warning {warning * 1000:g} ms, = critical {critical * 1000:g} ms, either way"
+    lines.append(limits + ("; critical is off the chart" if _beyond(frame, critical) else ""))
     return [line.rstrip() for line in lines]
 
 
@@ -146,7 +149,7 @@ def _below(
     marks: Sequence[Mark],
     tick: Callable[[float], str],
 ) -> List[str]:
-    """The time axis, what is marked below it, and what the marks mean."""
+    """The time axis, and what is marked below it."""
     ruler, names = ["-"] * frame.columns, [" "] * (frame.columns + _MARGIN)
     free = 0
     for column in range(0, frame.columns, max(16, frame.columns // 4)):
@@ -167,9 +170,14 @@ def _below(
     lines = [f"{indent}+{''.join(ruler)}", f"{indent} {''.join(names)}"]
     if any(letter != " " for letter in marked):
         lines.append(f"{indent} {''.join(marked)}")
-    lines += [f"{mark.letter} {tick(mark.time)} {mark.what}" for mark in marks[:_MOST_EXPLAINED]]
-    if len(marks) > _MOST_EXPLAINED:
-        lines.append(f"and {len(marks) - _MOST_EXPLAINED} more")
     if "?" in marked:
         lines.append("? no source was trusted")
+    return lines
+
+
+def _explained(marks: Sequence[Mark], tick: Callable[[float], str]) -> List[str]:
+    """What the marks mean."""
+    lines = [f"{mark.letter} {tick(mark.time)} {mark.what}" for mark in marks[:_MOST_EXPLAINED]]
+    if len(marks) > _MOST_EXPLAINED:
+        lines.append(f"and {len(marks) - _MOST_EXPLAINED} more")
     return lines

@@ -249,7 +249,15 @@ def test_the_chart_is_ascii_and_fits_80_columns(host: Host) -> None:
     assert max(map(len, answer.stdout.splitlines())) <= 80
     assert answer.stdout.count("*") > 60
     assert "S " in answer.stdout
-    assert "warning 100 ms, critical 2000 ms" in answer.stdout
+    assert "- warning 100 ms, = critical 2000 ms" in answer.stdout
+
+
+def test_a_chart_of_minutes_has_seconds_below_it(host: Host) -> None:
+    lines = host.history("--since", "20m", "--plot").stdout.splitlines()
+    (axis,) = [line for line in lines if "+-----" in line]
+    below = lines[lines.index(axis) + 1].split()
+    assert len(below) >= 3
+    assert all(len(label) == len("02:00:03") for label in below)
 
 
 def test_history_is_read_while_the_daemon_writes(host: Host) -> None:

@@ -32,7 +32,7 @@ def test_a_drift_to_an_alert_and_a_step_back() -> None:
         "      +2500|                                * *",
         "           |                              **",
         "           |                            *",
-        "      +2000|--------------------------**--------------------",
+        "      +2000|==========================**====================",
         "           |                       **",
         "      +1500|                    **",
         "           |                   *",
@@ -50,7 +50,7 @@ def test_a_drift_to_an_alert_and_a_step_back() -> None:
         "                            !                        S",
         "! 01:00 raise warning, offset: fast",
         "S 02:30 step: set back",
-        "- warning 100 ms, critical 2000 ms, either way",
+        "- warning 100 ms, = critical 2000 ms, either way",
     ]
 
 
@@ -89,6 +89,13 @@ def test_many_marks_are_counted() -> None:
     marks = [Mark(float(n), "!", "why") for n in range(40)]
     lines = drawn([Point(0.0, 0.0), Point(3600.0, 0.0)], marks)
     assert "and 28 more" in lines
+
+
+def test_a_long_explanation_is_cut_where_the_chart_ends() -> None:
+    lines = drawn([Point(0.0, 0.0), Point(3600.0, 0.0)], [Mark(60.0, "!", "why " * 40)], 60)
+    (line,) = [line for line in lines if line.startswith("! 00:01 why")]
+    assert len(line) == 60
+    assert line.endswith("...")
 
 
 def test_nothing_to_draw_is_said() -> None:
