@@ -20,6 +20,11 @@ from agent.core.settings import (
 Values = Dict[str, Any]  # Any: the table says which kind each key has
 #: What chronyd's readings are called; a reference of that name could not be told apart.
 _CHRONYD = "chronyd"
+#: Headers whose second value would make a request another one.
+_OWN_HEADERS = frozenset(
+    ("host", "connection", "content-length", "transfer-encoding", "idempotency-key")
+    + ("x-clock-agent-signature",)
+)
 
 
 class Note(NamedTuple):
@@ -78,7 +83,12 @@ def conflicts(config: Config, lines: Mapping[str, int]) -> List[Note]:
         written = [key for key in keys if key in lines] or ["offset"]
         notes.append(Note(lines.get(written[0], 0), written[0], what))
 
-    for keys, what in (*_thresholds(config), *_names(config), *_commands(config)):
+    for keys, what in (
+        *_thresholds(config),
+        *_names(config),
+        *_commands(config),
+        *_headers(config),
+    ):
         add(keys, what)
     return notes
 
@@ -134,3 +144,16 @@ def _commands(config: Config) -> Iterator[_Conflict]:
                 (f"alerts[{number + 1}].argv",),
                 "needs the absolute path of a program first, as in [/usr/local/bin/page, --now]",
             )
+
+
+def _headers(config: Config) -> Iterator[_Conflict]:
+    """What cannot be a header of a request. Values are never shown: they may be secrets."""
+    for number, alert in enumerate(config.alerts):
+        place = (f"alerts[{number + 1}].headers",)
+        for name, value in (alert.options.get("headers") or {}).items():
+            if name.lower() in _OWN_HEADERS:
+                yield place, f"{name} is set by clock-agent itself"
+            if name.lower() == "authorization" and alert.options.get("token_file"):
+                yield place, f"{name} is set by token_file"
+            if not (value.isascii() and value.isprintable()):
+                yield place, f"the value of {name} holds characters outside ASCII"

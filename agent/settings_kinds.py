@@ -166,10 +166,13 @@ def _http_url(text: str) -> str:
     host = re.split(r"[/?#]", rest, maxsplit=1)[0]
     if "@" in host:
         raise ValueError("has a user or password in its URL; write it into a file: token_file")
-    if not re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?", host):
-        raise ValueError("has no usable host in its URL")
-    if not re.fullmatch(r"[!-~]+", rest):
+    if not re.fullmatch(r"[!-~]*", rest):
         raise ValueError("has spaces or characters outside ASCII in its URL; write them as %20")
+    found = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?", host)
+    if not found:
+        raise ValueError("has no usable host in its URL")
+    if found[2] and not 0 < int(found[2][1:]) < 65536:
+        raise ValueError("has a port in its URL that is not from 1 to 65535")
     return text
 
 

@@ -259,6 +259,21 @@ REFUSED: List[Tuple[str, str]] = [
     ),
     ("alerts: [{type: webhook, url: 'hooks/x'}]\n", "alerts[1].url: is not a URL"),
     ("alerts: [{type: webhook, url: 'http://a/b c'}]\n", "alerts[1].url: has spaces"),
+    ("alerts: [{type: webhook, url: 'http://a b/c'}]\n", "alerts[1].url: has spaces"),
+    ("alerts: [{type: webhook, url: 'http://h:0/'}]\n", "alerts[1].url: has a port in its URL"),
+    ("alerts: [{type: webhook, url: 'http://h:65536'}]\n", "alerts[1].url: has a port in its URL"),
+    (
+        "alerts:\n- {type: webhook, url: 'http://h', headers: {content-length: '3'}}\n",
+        "FILE:2: alerts[1].headers: content-length is set by clock-agent itself",
+    ),
+    (
+        "alerts: [{type: webhook, url: 'http://h', headers: {X: Ж}}]\n",
+        "alerts[1].headers: the value of X holds characters outside ASCII",
+    ),
+    (
+        "alerts: [{type: webhook, url: 'http://h', token_file: /t, headers: {Authorization: x}}]\n",
+        "alerts[1].headers: Authorization is set by token_file",
+    ),
     ("alerts: [{type: webhook, url: 'http:///b'}]\n", "alerts[1].url: has no usable host"),
     ("alerts: [{type: webhook, url: 'http://u:p@h/'}]\n", "alerts[1].url: has a user or password"),
     # Words that other readers take for booleans.
@@ -411,6 +426,25 @@ def test_a_secret_that_everybody_can_read_is_warned_of_and_not_shown(tmp_path: P
     ]
 
 
+def test_a_reference_on_this_host_is_warned_of_because_it_is_this_very_clock(
+    tmp_path: Path,
+) -> None:
+    urls = (
+        "redis://127.0.0.1",
+        "redis://LOCALHOST:6380",
+        "rediss://[::1]:6379",
+        "unix:///run/redis.sock",
+        "redis://lock-store.internal",
+        "redis+sentinel://127.0.0.1/locks",
+    )
+    records = "".join(f"  - {{name: r{n}, url: '{url}'}}\n" for n, url in enumerate(urls))
+    warnings = configuration.load(write(tmp_path, "references:\n" + records)).warnings
+    assert [line.split(": ")[1] for line in warnings] == [
+        f"references[{number}].url" for number in range(1, 5)
+    ]
+    assert all("is this very clock" in line for line in warnings)
+
+
 def test_secrets_that_only_few_can_read_are_no_reason_to_warn(tmp_path: Path) -> None:
     password = tmp_path / "password"
     password.write_text("hunter2\n")
@@ -447,10 +481,12 @@ def test_nothing_but_comments_costs_no_yaml(tmp_path: Path) -> None:
 
 def test_the_command_line_overrides_thresholds_and_references() -> None:
     config = configuration.override(
-        Config(), warning="10ms", critical="50ms", redis="redis://127.0.0.1"
+        Config(), warning="10ms", critical="50ms", redis="redis://:hunter2@127.0.0.1"
     )
     assert (config.policy.offset_warning, config.policy.offset_critical) == (0.01, 0.05)
-    assert [(r.name, r.url) for r in config.references] == [("redis", "redis://127.0.0.1")]
+    assert [(r.name, r.url) for r in config.references] == [
+        ("127.0.0.1:6379", "redis://:hunter2@127.0.0.1")
+    ]
     assert configuration.override(Config()) == Config()
 
 
