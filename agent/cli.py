@@ -156,6 +156,8 @@ def parser(verbs: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
             description=purpose[:1].upper() + purpose[1:],
             formatter_class=Help,
         )
+        # Understood after the verb as well; without SUPPRESS it would unset the one before.
+        below.add_argument("--config", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
         if verb in verbs:
             _module(verb).add_arguments(below)
     return top
@@ -168,10 +170,11 @@ def _module(verb: str) -> ModuleType:
 
 def _fail(words: Tuple[str, ...], message: str) -> int:
     """Say why there is no answer, where the caller looks for it: check on stdout, as one line."""
+    lines = [" ".join(line.split()) for line in message.splitlines()]
     if "check" in words and "config" not in words:
-        _say(sys.stdout, "CLOCK UNKNOWN - " + " ".join(message.split()))
+        _say(sys.stdout, "CLOCK UNKNOWN - " + "; ".join(lines))
     else:
-        _say(sys.stderr, f"clock-agent: {message}")
+        _say(sys.stderr, "\n".join(f"clock-agent: {line}" for line in lines))
     return UNKNOWN
 
 

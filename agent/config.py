@@ -61,7 +61,7 @@ def override(
 ) -> Config:
     """Return ``config`` with what the command line of ``check`` says instead.
 
-    ``redis`` replaces all references by one. Raises UsageError.
+    ``redis`` replaces all references by one, named by where it is. Raises UsageError.
     """
     policy = config.policy
     if warning is not None:
@@ -81,7 +81,8 @@ def override(
     parsed = parse_url(redis)
     if isinstance(parsed, str):
         raise UsageError(f"--redis: {parsed}")
-    return config._replace(policy=policy, references=(ReferenceSettings(name="redis", url=redis),))
+    reference = ReferenceSettings(name=parsed.where, url=redis)
+    return config._replace(policy=policy, references=(reference,))
 
 
 def with_interval(config: Config, interval: Optional[str]) -> Config:
@@ -126,7 +127,7 @@ def _read(path: str) -> Tuple[bytes, int]:
 def _unreadable(path: str, error: OSError) -> ConfigError:
     hint = ""
     if isinstance(error, PermissionError):
-        hint = "run as root or as the service user: runuser -u clock-agent -- clock-agent ..."
+        hint = "run as root, or add this user to the group that may read it"
     return ConfigError([f"{path}: {error.strerror or error}"], hint)
 
 

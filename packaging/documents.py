@@ -207,7 +207,7 @@ def _visible(parser: argparse.ArgumentParser) -> List[argparse.Action]:
 
 
 def _synopsis(top: argparse.ArgumentParser) -> Iterator[str]:
-    for command in _commands(top).values():
+    for command in (top, *_commands(top).values()):
         words = command.format_usage().split()[1:]
         yield " ".join(word for word in words if word != "[-h]")
 

@@ -59,6 +59,29 @@ def test_a_configuration_that_is_missing_unreadable_or_a_directory_is_unknown(
         assert str(path) in answer.stdout
 
 
+def test_the_configuration_may_be_named_before_the_verb_and_after_it(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("interval: 7m\n")
+    before = clock_agent("--config", str(file), "config", "show")
+    assert "interval: 7m" in before.stdout
+    assert clock_agent("config", "show", "--config", str(file)).stdout == before.stdout
+    for words in (["check", "--live"], ["run"], ["status"]):
+        missing = clock_agent(*words, "--config", "/nowhere/config.yaml")
+        assert missing.status == UNKNOWN
+        assert "/nowhere/config.yaml: no such file" in missing.stdout + missing.stderr
+
+
+def test_each_mistake_of_a_configuration_is_a_line_of_its_own_and_check_has_one_line(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("interval: 5\nintervall: 5m\n")
+    lines = clock_agent("--config", str(file), "config", "check").stderr.splitlines()
+    assert [line.partition(": ")[0] for line in lines] == ["clock-agent", "clock-agent"]
+    said = clock_agent("--config", str(file), "check").stdout
+    assert said == "CLOCK UNKNOWN - " + "; ".join(x[len("clock-agent: ") :] for x in lines) + "\n"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, MutableMapping, Optional
 
 from agent import __version__, clock, spawn
 from agent import config as configuration
+from agent.core import wording
 from agent.core.fold import resume
 from agent.core.settings import Config
 from agent.cycle import Cycles
@@ -29,7 +30,9 @@ RESTORE = 2.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``run``."""
     parser.add_argument(
-        "--interval", metavar="DURATION", help="seconds between readings, instead of the configured"
+        "--interval",
+        metavar="DURATION",
+        help="time between two readings, instead of the configured one",
     )
 
 
@@ -61,7 +64,7 @@ def run(arguments: argparse.Namespace, config_path: Optional[str]) -> int:
         wakeup.poke,
     )
     log.info(
-        f"clock-agent {__version__} watches {host} every {config.interval:g} s;"
+        f"clock-agent {__version__} watches {host} every {wording.duration(config.interval)};"
         f" configuration: {config.source or 'built-in defaults'}"
     )
     Daemon(config, load, cycles, wakeup, notifier, log, identity(host)).run()

@@ -87,7 +87,8 @@ def _summary(found: Sequence[Diagnosis]) -> str:
     for verdict in (Verdict.CRITICAL, Verdict.WARNING, Verdict.UNKNOWN, Verdict.UNSURE):
         count = sum(each.verdict is verdict for each in found)
         if count:
-            counts.append(f"{count} {verdict.word}")
+            many = verdict is Verdict.WARNING and count > 1
+            counts.append(f"{count} {verdict.word}" + ("s" if many else ""))
     return ", ".join(counts) or "nothing to mend"
 
 

@@ -25,5 +25,5 @@ def one_line(alert: Alert) -> str:
     text = f"{alert.severity.upper()} {alert.kind} {alert.condition} on {alert.host}:"
     text += f" {alert.summary}"
     if alert.advice and alert.kind != "resolve":
-        text += f" To do: {'; '.join(alert.advice)}"
+        text += f" - to do: {'; '.join(alert.advice)}"
     return wording.plain(text, _LONGEST_LINE) + f" [{wording.plain(alert.key)}]"

@@ -22,7 +22,7 @@ def test_the_document_is_json_and_holds_every_field() -> None:
 def test_the_line_says_what_where_and_what_to_do() -> None:
     assert one_line(AN_ALERT) == (
         "CRITICAL raise offset on web-1: this clock is 5000.0 ms behind (slow)"
-        " To do: stop the workers; chronyc makestep [clock-agent/web-1/offset]"
+        " - to do: stop the workers; chronyc makestep [clock-agent/web-1/offset]"
     )
 
 
