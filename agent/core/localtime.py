@@ -149,7 +149,8 @@ def _zone(words: str) -> Tuple[str, Optional[int]]:
 def _time_of_day(words: str, text: str) -> float:
     """Seconds since midnight. A second 60 is let pass: logs of leap seconds have it."""
     fields = words.split(":")
-    whole, _, fraction = fields[-1].partition(".") if len(fields) == 3 else ("0", "", "")
+    last = fields[-1].replace(",", ".")  # as ISO 8601 and the logs of Python have it, too
+    whole, _, fraction = last.partition(".") if len(fields) == 3 else ("0", "", "")
     if len(fields) not in (2, 3) or (fraction and not fraction.isdigit()):
         raise ValueError(f"'{text}' has no time of day such as 02:00:03; {ACCEPTED}")
     hour, minute, second = _number(fields[0], text), _number(fields[1], text), _number(whole, text)
