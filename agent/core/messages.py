@@ -21,7 +21,7 @@ def document(alert: Alert) -> Dict[str, Any]:  # Any: what JSON can carry
 
 
 def one_line(alert: Alert) -> str:
-    """The alert for a log or a chat: what happened, where, and what to do about it."""
+    """The alert for a log or a chat: what happened where, what to do about it, what was seen."""
     text = f"{alert.severity.upper()} {alert.kind} {alert.condition} on {alert.host}:"
     text += f" {alert.summary}"
     if alert.advice and alert.kind != "resolve":
