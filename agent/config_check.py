@@ -10,8 +10,10 @@ import stat
 from typing import Any, Dict, List, Tuple
 
 from agent.config_build import Note, Values, build, conflicts
+from agent.core.address import Address
 from agent.core.redis_url import RedisUrl, parse_url
 from agent.core.settings import Config
+from agent.core.statsd import is_local
 from agent.settings_kinds import REDIS_URL, RESERVED, SECRET, near
 from agent.settings_rows import Records, Row, Section, Setting
 from agent.settings_table import TABLE
@@ -20,6 +22,10 @@ from agent.yaml_tree import Entry, Mapping, Node, Scalar, Sequence
 _TAG_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
 _MAX_ITEMS = 64
 _LONGEST_NOTE = 400
+_SAME_CLOCK = (
+    "is on this host: unless a proxy answers there for a Redis elsewhere, its TIME is this very"
+    " clock, which it can never contradict"
+)
 
 
 class Checker:
@@ -54,6 +60,10 @@ class Checker:
         if not config.alerts:
             line = self._lines["alerts"]
             self.warnings.append(Note(line, "alerts", "is empty; nobody is told of anything"))
+        for number, reference in enumerate(config.references, 1):
+            key = f"references[{number}].url"
+            if _on_this_host(reference.url):
+                self.warnings.append(Note(self._lines.get(key, 0), key, _SAME_CLOCK))
         return config
 
     def _worded(self, notes: List[Note]) -> List[str]:
@@ -209,6 +219,14 @@ def _empty(node: Node) -> bool:
 def _has_password(url: str) -> bool:
     parsed = parse_url(url)
     return isinstance(parsed, RedisUrl) and parsed.password is not None
+
+
+def _on_this_host(url: str) -> bool:
+    """True when what is asked for the time runs, by its written address, on this very host."""
+    parsed = parse_url(url)
+    if not isinstance(parsed, RedisUrl) or parsed.service:
+        return False
+    return is_local(Address(path=parsed.path, host="" if parsed.path else parsed.servers[0].host))
 
 
 def _what(node: Node) -> str:
