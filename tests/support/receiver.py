@@ -7,6 +7,7 @@ import json
 import socket
 import ssl
 import threading
+import time
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
@@ -27,6 +28,8 @@ class Received(NamedTuple):
     path: str
     headers: Mapping[str, str]
     body: bytes
+    #: CLOCK_MONOTONIC seconds at its arrival.
+    at: float
 
     @property
     def document(self) -> Dict[str, Any]:
@@ -47,7 +50,7 @@ class Receiver:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                requests.append(Received(self.path, headers, body))
+                requests.append(Received(self.path, headers, body, time.monotonic()))
                 answer = left.pop(0) if len(left) > 1 else left[0]
                 self.send_response_only(answer.status)
                 for name, value in {"Date": self.date_time_string(), **answer.headers}.items():
