@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Dict
 
 import pytest
 
@@ -55,6 +56,29 @@ def test_the_signature_is_the_hmac_of_the_body(secret: str) -> None:
     (request,) = there.requests
     expected = hmac.new(b"s3cret", request.body, hashlib.sha256).hexdigest()
     assert request.headers["x-clock-agent-signature"] == f"sha256={expected}"
+
+
+def test_a_receiver_can_check_the_signature_as_the_readme_says(secret: str) -> None:
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+    (recipe,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    names: Dict[str, Any] = {}
+    exec(recipe, names)
+    with receiver() as there:
+        assert told(there, secret_file=secret).delivered
+    (request,) = there.requests
+    signature = request.headers["x-clock-agent-signature"]
+    assert names["is_genuine"](b"s3cret", request.body, signature)
+    assert not names["is_genuine"](b"s3cret", request.body + b" ", signature)
+    assert not names["is_genuine"](b"another", request.body, signature)
+
+
+def test_the_readme_names_every_field_of_the_document() -> None:
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+    table = readme.partition("| field of the JSON |")[2].partition("\n\n")[0]
+    named = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (.*?) \|", table, re.MULTILINE)))
+    with receiver() as there:
+        assert told(there).delivered
+    assert sorted(named) == sorted(there.requests[0].document)
 
 
 def test_no_secret_is_repeated_when_the_receiver_echoes_it(secret: str) -> None:
