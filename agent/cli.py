@@ -59,7 +59,9 @@ def main(arguments: Optional[Sequence[str]] = None, status_file: str = DEFAULT_S
     except OSError as error:
         status = _fail(words, f"{error.strerror or error}: {error.filename or 'while answering'}")
     except Exception as error:  # the last line of defence: a bug is not a verdict either
-        status = _fail(words, f"internal error, please report it: {_where(error)}")
+        status = _fail(
+            words, _shortage(error) or f"internal error, please report it: {_where(error)}"
+        )
     return _finish(status)
 
 
@@ -184,6 +186,13 @@ def _say(stream: Optional[TextIO], line: str) -> None:
     if stream is not None:  # None: closed before we were started
         with contextlib.suppress(OSError):  # /dev/full: the exit status has to say it alone
             print(line, file=stream, flush=True)
+
+
+def _shortage(error: Exception) -> str:
+    """That it is this host which has nothing left to give; empty for any other error."""
+    if isinstance(error, MemoryError) or str(error) == "can't start new thread":
+        return "this host, or a limit set for clock-agent, has no more memory or threads"
+    return ""
 
 
 def _where(error: Exception) -> str:

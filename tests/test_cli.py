@@ -305,3 +305,22 @@ def test_a_character_that_the_locale_cannot_write_is_escaped(tmp_path: Path) -> 
     )
     assert answer.status == UNKNOWN
     assert "\\xfc.yaml:1: a: is not a known key" in answer.first
+
+
+def test_a_limit_on_memory_is_told_as_such(tmp_path: Path) -> None:
+    chronyc = executable(tmp_path / "chronyc", "#!/bin/sh\nexit 1\n")
+    settings = {"chrony": {"program": chronyc}, "service": {"enabled": False}}
+    config = configuration(tmp_path, settings)
+    program = f"""
+import sys, threading
+sys.path.insert(0, {str(ROOT)!r})
+from agent.cli import main
+threading.stack_size(1 << 46)  # more than there can be, for each thread
+sys.exit(main(["--config", {config!r}, "run"]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.returncode == UNKNOWN
+    assert "no more memory or threads" in done.stderr
+    assert "Traceback" not in done.stderr
