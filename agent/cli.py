@@ -117,11 +117,12 @@ def _plain_check(words: Tuple[str, ...]) -> Optional[Arguments]:
     if "check" not in words:
         return None
     verb = words.index("check")
-    before = options.read(words[:verb], options.PROGRAM)
-    after = options.read(words[verb + 1 :], _module("check").OPTIONS)
-    if before is None or after is None:
+    before, after = words[:verb], words[verb + 1 :]
+    known = (*options.PROGRAM, *_module("check").OPTIONS)
+    values = options.read((*before, *after), known)
+    if values is None or options.read(before, options.PROGRAM) is None:
         return None
-    return options.Arguments(verb="check", **before, **after)
+    return options.Arguments(verb="check", **values)
 
 
 def parser(verbs: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:

@@ -1,7 +1,7 @@
 """Owns loading the configuration: a file becomes one valid ``Config``, or every reason why not.
 
-The file is bounded before it is parsed, and YAML is only imported when it holds more than comments:
-the packaged file does not, and ``clock-agent check`` pays for what it imports.
+The file is bounded before it is parsed, and PyYAML is only imported when it holds more than plain
+lines: ``clock-agent check`` pays for what it imports.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from agent.errors import ConfigError, UsageError
 if TYPE_CHECKING:
     from typing import Optional, Tuple
 
-    from agent.yaml_tree import Node
+    from agent.config_tree import Node
 
 DEFAULT_PATH = "/etc/clock-agent/config.yaml"
 #: Bytes. PyYAML reads about 100 KiB a second; a configuration is some 2 KiB.
@@ -133,7 +133,7 @@ def _unreadable(path: str, error: OSError) -> ConfigError:
 
 def _decode(path: str, raw: bytes) -> str:
     try:
-        return raw.decode("utf-8-sig")
+        return raw.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         problem = f"{path}:{line}: is not UTF-8 (byte {raw[error.start]:#04x}); save it as UTF-8"
@@ -146,14 +146,17 @@ def _has_content(text: str) -> bool:
 
 
 def _parse(source: str, text: str, world_readable: bool) -> Loaded:
+    from agent import yaml_plain
     from agent.config_check import Checker
-    from agent.yaml_tree import parse
 
-    root: Optional[Node]
-    root, oddities = parse(text)
     checker = Checker(source, world_readable)
-    for line, key, what in oddities:
-        checker.problem(line, key, what)
+    root: Optional[Node] = yaml_plain.parse(text)
+    if root is None:
+        from agent import yaml_tree
+
+        root, oddities = yaml_tree.parse(text)
+        for line, key, what in oddities:
+            checker.problem(line, key, what)
     if root is not None:
         config = checker.config(root)
     if checker.problems:

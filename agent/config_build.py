@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
-
 from agent.core.model import Policy, Protect
 from agent.core.quantities import format_duration
 from agent.core.settings import (
@@ -16,8 +14,14 @@ from agent.core.settings import (
     ServiceSettings,
     StatsdSettings,
 )
+from agent.core.typed import TYPE_CHECKING, NamedTuple
 
-Values = Dict[str, Any]  # Any: the table says which kind each key has
+if TYPE_CHECKING:
+    from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+
+    from typing_extensions import TypeAlias
+
+Values: TypeAlias = "Dict[str, Any]"  # Any: the table says which kind each key has
 #: What chronyd's readings are called; a reference of that name could not be told apart.
 _CHRONYD = "chronyd"
 #: Headers whose second value would make a request another one.
@@ -93,7 +97,7 @@ def conflicts(config: Config, lines: Mapping[str, int]) -> List[Note]:
     return notes
 
 
-_Conflict = Tuple[Sequence[str], str]
+_Conflict: TypeAlias = "Tuple[Sequence[str], str]"
 
 
 def _thresholds(config: Config) -> Iterator[_Conflict]:

@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Any, Dict, List, Tuple
 
 from agent.config_build import Note, Values, build, conflicts
+from agent.config_tree import Entry, Mapping, Scalar, Sequence
 from agent.core.address import Address
 from agent.core.redis_url import RedisUrl, parse_url
 from agent.core.settings import Config
 from agent.core.statsd import is_local
+from agent.core.typed import TYPE_CHECKING
 from agent.settings_kinds import REDIS_URL, RESERVED, SECRET, near
 from agent.settings_rows import Records, Row, Section, Setting
 from agent.settings_table import TABLE
-from agent.yaml_tree import Entry, Mapping, Node, Scalar, Sequence
+
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Tuple
+
+    from agent.config_tree import Node
 
 _TAG_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
 _MAX_ITEMS = 64

@@ -6,19 +6,27 @@ sentence "KEY: ..." and says what would be accepted.
 
 from __future__ import annotations
 
-import re
-from typing import Any, Callable, NamedTuple, Optional, Tuple
-
 from agent.core.address import parse_address
 from agent.core.model import Verdict
 from agent.core.quantities import format_duration, format_size, parse_duration, parse_size
 from agent.core.redis_url import parse_url, shown_url
 from agent.core.statsd import DIALECTS
+from agent.core.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any, Callable, Optional, Tuple
 
 #: Words that other readers of YAML take for something else than text.
 RESERVED = frozenset(("yes", "no", "on", "off", "y", "n", "true", "false", "null", "~", ""))
 _SEVERITIES = {v.word: v for v in (Verdict.UNKNOWN, Verdict.WARNING, Verdict.CRITICAL)}
 _LONGEST_TEXT = 4096
+_DIGITS = frozenset("0123456789")
+_NAME = _DIGITS | frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-")
+_HOSTNAME = _NAME | frozenset(".")
+_UNIT = _HOSTNAME | frozenset(":@\\")
+_IPV6 = frozenset("0123456789abcdefABCDEF:.")
+_NAMES = "letters, digits, - and _, at most 32"
+_PREFIXES = "letters, digits, -, _ and single dots, at most 64"
 
 
 class Kind(NamedTuple):
@@ -94,7 +102,9 @@ def _integer(text: str) -> int:
 
 
 def _number(text: str) -> float:
-    if not re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,12})?", text):
+    whole, point, fraction = text.partition(".")
+    parts = (whole, fraction) if point else (whole,)
+    if not all(0 < len(part) <= 12 and _DIGITS.issuperset(part) for part in parts):
         raise ValueError(f"'{text}' is not a number; write for example 50 or 0.5")
     return float(text)
 
@@ -107,16 +117,17 @@ def _text(text: str) -> str:
     return text
 
 
-def _matching(pattern: str, what: str) -> Callable[[str], str]:
-    """A reader of texts that match ``pattern``; ``what`` says which those are."""
-    compiled = re.compile(pattern)
+def _name(text: str) -> str:
+    if not (0 < len(text) <= 32 and _NAME.issuperset(text)) or text[0] in "-_":
+        raise ValueError(f"'{text}' cannot be used; accepted is {_NAMES}")
+    return text
 
-    def parse(text: str) -> str:
-        if not compiled.fullmatch(text):
-            raise ValueError(f"'{text}' cannot be used; accepted is {what}")
-        return text
 
-    return parse
+def _prefix(text: str) -> str:
+    parts = text.split(".")
+    if len(text) > 64 or not all(part and _NAME.issuperset(part) for part in parts):
+        raise ValueError(f"'{text}' cannot be used; accepted is {_PREFIXES}")
+    return text
 
 
 def _path(text: str) -> str:
@@ -142,7 +153,7 @@ def _host(text: str) -> str:
 
 
 def _unit(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9:_.@\\-]{1,255}", text) or text.startswith("-"):
+    if not (0 < len(text) <= 255 and _UNIT.issuperset(text)) or text.startswith("-"):
         raise ValueError(f"'{text}' is not a unit; write auto or a name such as chrony.service")
     return text if text == "auto" or text.endswith(".service") else f"{text}.service"
 
@@ -163,22 +174,44 @@ def _http_url(text: str) -> str:
     scheme, separator, rest = text.partition("://")
     if not separator or scheme not in ("http", "https"):
         raise ValueError("is not a URL; write https://host/path or http://host/path")
-    host = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    host = _authority(rest)
     if "@" in host:
         raise ValueError("has a user or password in its URL; write it into a file: token_file")
-    if not re.fullmatch(r"[!-~]*", rest):
+    if not (rest.isascii() and rest.isprintable()) or " " in rest:
         raise ValueError("has spaces or characters outside ASCII in its URL; write them as %20")
-    found = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?", host)
-    if not found:
+    name, port = _host_and_port(host)
+    if not (_is_host(name) and 0 < len(port) <= 5 and _DIGITS.issuperset(port)):
         raise ValueError("has no usable host in its URL")
-    if found[2] and not 0 < int(found[2][1:]) < 65536:
+    if not 0 < int(port) < 65536:
         raise ValueError("has a port in its URL that is not from 1 to 65535")
     return text
 
 
 def _hide_path(url: str) -> str:
     """An HTTP URL without path and query: chat services put their token there."""
-    return re.sub(r"(https?://[^/?#]+).+", r"\1/***", url)
+    scheme, separator, rest = url.partition("://")
+    host = _authority(rest)
+    return url if host == rest else f"{scheme}{separator}{host}/***"
+
+
+def _authority(rest: str) -> str:
+    """Host and port of what stands behind the ``://`` of a URL."""
+    for end in "/?#":
+        rest = rest.partition(end)[0]
+    return rest
+
+
+def _host_and_port(authority: str) -> Tuple[str, str]:
+    """What stands before and behind the colon of a port; without one it is HTTP's own."""
+    host, colon, port = authority.rpartition(":")
+    return (host, port) if colon and not authority.endswith("]") else (authority, "80")
+
+
+def _is_host(text: str) -> bool:
+    """True for a name, an IPv4 address, and an IPv6 address in brackets."""
+    if text.startswith("[") and text.endswith("]"):
+        return len(text) > 2 and _IPV6.issuperset(text[1:-1])
+    return bool(text) and _HOSTNAME.issuperset(text)
 
 
 def _hidden(_: Any) -> str:
@@ -195,19 +228,8 @@ TEXT = Kind("a text", _text, text=True)
 LABEL = Kind("a text", _text)
 SECRET = Kind("a text", _text, hide=_hidden)
 ARGUMENT = Kind("a list of texts; the first is the absolute path of a program", str)
-NAME = Kind(
-    "letters, digits, - and _, at most 32",
-    _matching(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}", "letters, digits, - and _, at most 32"),
-    text=True,
-)
-PREFIX = Kind(
-    "letters, digits, -, _ and single dots, at most 64",
-    _matching(
-        r"(?=.{1,64}$)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*",
-        "letters, digits, -, _ and single dots, at most 64",
-    ),
-    text=True,
-)
+NAME = Kind(_NAMES, _name, text=True)
+PREFIX = Kind(_PREFIXES, _prefix, text=True)
 PATH = Kind("an absolute path", _path, text=True)
 PROGRAM = Kind("a program's name or absolute path", _program, text=True)
 HOST = Kind("a host, an address or the path of a socket", _host, text=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Mapping, Tuple
-
 from agent.core.settings import AlertSettings, ReferenceSettings
+from agent.core.typed import TYPE_CHECKING
 from agent.settings_kinds import (
     ARGUMENT,
     DURATION,
@@ -23,6 +22,9 @@ from agent.settings_kinds import (
     choice,
 )
 from agent.settings_rows import DAY, REQUIRED, Setting
+
+if TYPE_CHECKING:
+    from typing import Mapping, Tuple
 
 _REFERENCE = ReferenceSettings(name="", url="")
 _ALERT = AlertSettings(type="", name="")

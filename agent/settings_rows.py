@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Tuple, Union
-
+from agent.core.typed import TYPE_CHECKING, NamedTuple
 from agent.settings_kinds import Kind
+
+if TYPE_CHECKING:
+    from typing import Any, Mapping, Tuple, Union
+
+    from typing_extensions import TypeAlias
 
 #: Seconds; bounds are easier to read in days.
 DAY = 86400.0
@@ -58,4 +62,4 @@ class Records(NamedTuple):
     variants: Mapping[str, Tuple[Setting, ...]] = {}
 
 
-Row = Union[Setting, Section, Records]
+Row: TypeAlias = "Union[Setting, Section, Records]"

@@ -6,8 +6,6 @@ defaults themselves are those of ``agent.core.settings``: a host without a file 
 
 from __future__ import annotations
 
-from typing import Tuple
-
 from agent.core.model import Policy
 from agent.core.settings import (
     ChronySettings,
@@ -17,6 +15,7 @@ from agent.core.settings import (
     ServiceSettings,
     StatsdSettings,
 )
+from agent.core.typed import TYPE_CHECKING
 from agent.settings_kinds import (
     ADDRESS,
     BOOLEAN,
@@ -35,6 +34,9 @@ from agent.settings_kinds import (
 )
 from agent.settings_lists import ALERT, PROTECT, REFERENCE, SINKS
 from agent.settings_rows import DAY, Records, Row, Section, Setting
+
+if TYPE_CHECKING:
+    from typing import Tuple
 
 _CONFIG = Config()
 _POLICY = Policy()

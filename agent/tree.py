@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import List, Optional, Tuple
 
 from agent.core.files import LIMIT, Entry
+from agent.core.typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import List, Optional, Tuple
 
 #: As many links as the kernel follows before it calls it a loop.
 _MOST_LINKS = 40

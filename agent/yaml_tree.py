@@ -6,44 +6,15 @@ nothing is expanded: anchors, aliases, tags and merge keys are refused, depth is
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Dict, Iterator, List, Optional, Tuple
 
 import yaml
+
+from agent.config_tree import Entry, Mapping, Node, Scalar, Sequence
 
 MAX_DEPTH = 12
 
 
-class Scalar(NamedTuple):
-    """One text; ``plain`` when it was written without quotes."""
-
-    text: str
-    plain: bool
-    line: int
-
-
-class Entry(NamedTuple):
-    """One key of a mapping and its value."""
-
-    key: str
-    line: int
-    value: Node
-
-
-class Mapping(NamedTuple):
-    """Keys and values in the order of the file, without duplicates."""
-
-    entries: Tuple[Entry, ...]
-    line: int
-
-
-class Sequence(NamedTuple):
-    """A list."""
-
-    items: Tuple[Node, ...]
-    line: int
-
-
-Node = Union[Scalar, Mapping, Sequence]
 #: Line (0: the file as a whole), key, and what is wrong with it.
 Oddity = Tuple[int, str, str]
 

@@ -207,7 +207,7 @@ def running(pid: int) -> bool:
 
 def test_a_missing_dependency_is_unknown_and_named(tmp_path: Path) -> None:
     config = tmp_path / "config.yaml"
-    config.write_text("interval: 5m\n")
+    config.write_text("---\ninterval: 5m\n")  # more than plain: PyYAML has to read it
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from agent.cli import main\n"
     code += f"sys.exit(main(['--config', {str(config)!r}, 'check']))"
     done = subprocess.run(

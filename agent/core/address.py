@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from agent.core.typed import NamedTuple
 
 _LONGEST_PATH = 107  # sun_path of a unix socket, without its final NUL
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence, Tuple
-
 from agent.core import wording
 from agent.core.consensus import majority
 from agent.core.model import Policy, Reading
+from agent.core.typed import TYPE_CHECKING, NamedTuple
 from agent.core.wording import CHRONYD
+
+if TYPE_CHECKING:
+    from typing import Sequence, Tuple
 
 #: What finds the wrong one of two sides that contradict each other.
 _COMPARE = (

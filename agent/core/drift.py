@@ -11,9 +11,12 @@ false reading gives none.
 from __future__ import annotations
 
 import math
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from agent.core.model import Reading, Trend
+from agent.core.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 #: Seconds of readings a rate is taken from, and how many at most.
 WINDOW = 3600.0

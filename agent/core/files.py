@@ -6,7 +6,10 @@ memory. Every path begins with ``/`` and is meant inside the root, whatever link
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional, Protocol, Tuple
+from agent.core.typed import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from typing import Optional, Tuple
 
 #: Bytes read of any one file; more than any configuration that a person wrote.
 LIMIT = 1_048_576

@@ -7,10 +7,13 @@ those of the likeliest.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Optional, Sequence, Tuple
 
 from agent.core import wording
 from agent.core.model import Finding, Observations, Policy, Protect, Reading, Trend, Verdict
+from agent.core.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Optional, Sequence, Tuple
 
 #: Seconds to the critical offset, below which the slowest possible drift is critical, a warning.
 CRITICAL_WITHIN = 3600.0

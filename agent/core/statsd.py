@@ -10,10 +10,13 @@ that differ only in such characters (``a.b`` and ``a_b``) would share a part; ne
 from __future__ import annotations
 
 import math
-from typing import Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from agent.core.address import Address
 from agent.core.settings import StatsdSettings
+from agent.core.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Iterable, List, Mapping, Optional, Sequence, Tuple
 
 #: Bytes in one datagram: what every receiver takes (its buffer is often 512) and no path splits.
 MAX_DATAGRAM = 512

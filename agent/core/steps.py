@@ -7,7 +7,10 @@ slewed at all. Three subtractions therefore tell what no time server needs to be
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Tuple
+from agent.core.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import List, Optional, Tuple
 
 #: Seconds. A smaller change of REALTIME against BOOTTIME may be the sampling itself.
 STEP_THRESHOLD = 0.001

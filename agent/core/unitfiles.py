@@ -6,10 +6,12 @@ can be judged before it boots and a running systemd's memory can be checked agai
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Tuple
-
 from agent.core.files import Entry, Files
 from agent.core.globs import matches
+from agent.core.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Dict, List, Tuple
 
 #: Where unit files live, the directory that wins first.
 SEARCH = (
