@@ -93,13 +93,15 @@ class Tree:
             descriptor = os.open(self._outside(where), flags)
         except (OSError, ValueError):
             return None
-        with open(descriptor, "rb") as file:
+        try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return None
-            try:
+            with open(descriptor, "rb", closefd=False) as file:
                 return file.read(LIMIT).decode("utf-8", "replace")
-            except OSError:
-                return None
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
 
     def _link(self, path: str) -> Optional[str]:
         try:

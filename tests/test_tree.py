@@ -70,6 +70,12 @@ def test_pipes_and_sockets_are_not_opened(image: Path, private_dir: Path) -> Non
         assert Tree(str(private_dir)).entry("/s").kind == "other"
 
 
+def test_a_directory_in_place_of_a_file_has_no_text_and_leaves_nothing_open(image: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    assert Tree(str(image)).read("/etc") is None
+    assert os.listdir("/proc/self/fd") == before
+
+
 def test_what_is_not_there_or_has_an_impossible_name_is_missing(image: Path) -> None:
     tree = Tree(str(image))
     for path in ("/etc/none", "/etc/plain/below", "/nul\0byte", "/" + "x" * 5000):

@@ -109,7 +109,7 @@ class _Reader:
             if required:
                 self._trouble(*self._why_unreadable(path))
             return
-        if "\0" in text or text.count("\ufffd") > 4:
+        if "\0" in text:  # no other byte: a comment may be in any encoding, chronyd does not care
             self._trouble("binary-file", path, "this is no text: chronyd refuses to start with it")
             return
         for number, raw in enumerate(text.split("\n"), start=1):
@@ -118,7 +118,7 @@ class _Reader:
     def directories(self, line: Line, suffix: str, depth: int) -> None:
         """Read the files of ``confdir`` or ``sourcedir``: by name, the first directory wins."""
         chosen: Dict[str, str] = {}
-        for directory in line.words:
+        for directory in map(_absolute, line.words):
             for name in self._files.names(directory):
                 if name.endswith(suffix):
                     chosen.setdefault(name, f"{directory.rstrip('/')}/{name}")
@@ -144,6 +144,7 @@ class _Reader:
             self.directories(line, ".conf", depth)
 
     def _include(self, pattern: str, depth: int) -> None:
+        pattern = _absolute(pattern)
         directory, _, last = pattern.rpartition("/")
         if not any(c in pattern for c in "*?["):
             self.file(pattern, depth + 1, required=True)
@@ -157,9 +158,14 @@ class _Reader:
         kind = self._files.entry(end or path).kind
         if kind in ("file", "denied"):
             return Trouble(NO_PERMISSION, path, "you may not read it")
-        what = (
-            "the link leads nowhere" if self._files.entry(path).kind == "link" else f"it is {kind}"
-        )
+        if kind == "link":
+            what = "it is a loop of links"
+        elif kind != "missing":
+            what = "it is no regular file"
+        elif self._files.entry(path).kind == "link":
+            what = f"it is a link to {end}, which is not there"
+        else:
+            what = "it is missing"
         return Trouble("unreadable-file", path, what)
 
     def _trouble(self, cause: str, where: str, what: str) -> None:
@@ -167,3 +173,8 @@ class _Reader:
             len(self.troubles) < _MOST_TROUBLES
         ):  # a binary or a novel in its place: the first few say it all
             self.troubles.append(Trouble(cause, where, what))
+
+
+def _absolute(path: str) -> str:
+    """Where chronyd finds ``path``: systemd starts it in ``/``."""
+    return path if path.startswith("/") else "/" + path

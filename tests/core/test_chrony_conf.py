@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Dict, List, Optional, Tuple
+from typing import Callable, Dict, List, Optional, Tuple
 
 import pytest
 from hypothesis import given
@@ -188,6 +189,37 @@ def test_binary_content_is_a_finding(tmp_path: Path) -> None:
     (tmp_path / "etc" / "chrony.conf").write_bytes(bytes(range(256)) * 100)
     read = chrony_conf.read(Tree(str(tmp_path)), "/etc/chrony.conf")
     assert causes(read) == ["binary-file"]
+
+
+def test_a_comment_in_any_encoding_is_a_comment(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    comment = "# F\u00fcr die B\u00f6rse: \u00e4\u00f6\u00fc\u00df\n".encode("latin-1")
+    (tmp_path / "etc" / "chrony.conf").write_bytes(comment * 9 + GOOD.encode())
+    assert causes(chrony_conf.read(Tree(str(tmp_path)), "/etc/chrony.conf")) == []
+
+
+def test_relative_names_are_taken_from_the_root_where_systemd_starts_chronyd() -> None:
+    read = conf(GOOD + "include extra.conf\nconfdir d\n", **{"d__x.conf": "local\n"})
+    assert [line.where for line in read.all("local")] == ["/d/x.conf:1"]
+    assert [each.where for each in read.troubles] == ["/extra.conf"]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda conf: conf.mkdir(), "no regular file"),
+        (lambda conf: os.mkfifo(conf), "no regular file"),
+        (lambda conf: conf.symlink_to("chrony.conf"), "a loop of links"),
+        (lambda conf: conf.symlink_to("/etc/shadow"), "a link to /etc/shadow, which is not there"),
+    ],
+)
+def test_what_is_no_file_is_said_to_be_none(
+    tmp_path: Path, make: Callable[[Path], None], said: str
+) -> None:
+    (tmp_path / "etc").mkdir()
+    make(tmp_path / "etc" / "chrony.conf")
+    read = chrony_conf.read(Tree(str(tmp_path)), "/etc/chrony.conf")
+    assert said in read.troubles[0].what
 
 
 @given(st.text())
