@@ -142,6 +142,8 @@ def _remembered(config: Config) -> Past:
             f"{path} may not be read", "run as root or as a member of the group clock-agent"
         ) from None
     except (OSError, sqlite3.Error) as error:
+        if str(error).startswith("no such table"):  # a disk that was full from the start
+            raise ClockAgentError(f"nothing is remembered: {path} is still empty") from None
         raise ClockAgentError(f"{path} cannot be read: {error}") from None
     if present is not None:
         records.append(present)

@@ -275,6 +275,14 @@ def test_a_host_without_a_past_is_told_so(tmp_path: Path) -> None:
     assert "nothing is remembered: there is no " in answer.stderr
 
 
+def test_a_file_that_was_only_just_begun_is_told(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "state.db").touch()
+    answer = clock_agent("--config", configuration(tmp_path, {}), "history")
+    assert answer.status == 3
+    assert "state.db is still empty" in answer.stderr
+
+
 def test_a_file_that_is_no_history_is_told(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "state.db").write_text("this is not a database, whatever its name" * 30)
