@@ -6,12 +6,15 @@ import ast
 import subprocess
 import sys
 from pathlib import Path
-from typing import Iterator, Mapping, NamedTuple, Set, Tuple
+from typing import Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 import pytest
 
 from agent import clock
 from agent.publish import Publisher
+from tests.support.command import configuration
+from tests.support.fakes import Chronyc, process_named, systemctl
+from tests.support.redis_proxy import FakeRedis
 
 ROOT = Path(__file__).resolve().parents[1]
 TREE = ROOT / "agent"
@@ -119,6 +122,30 @@ HEAVY = {
     "subprocess",
     "tempfile",
     "yaml",
+}
+#: What a healthy `check --live` does not load, neither itself nor through another module.
+NOT_WHEN_WELL = HEAVY | {
+    "collections",
+    "contextlib",
+    "enum",
+    "functools",
+    "importlib",
+    "operator",
+    "signal",
+    "socket",
+    "threading",
+    "types",
+    "typing",
+    "warnings",
+    "agent.core.disagreement",
+    "agent.core.drift",
+    "agent.core.files",
+    "agent.core.forecast",
+    "agent.core.steps",
+    "agent.core.unitfiles",
+    "agent.published",
+    "agent.tree",
+    "agent.yaml_tree",
 }
 LIGHT = ("agent.core", "agent.probes", "agent.cli", "agent.commands.check", "agent.gather")
 #: Imported themselves only where they are used.
@@ -253,17 +280,36 @@ def test_a_published_verdict_is_answered_without_any_heavy_import(tmp_path: Path
     assert (
         Publisher(str(tmp_path)).publish(1, "CLOCK WARNING - so it is\n", valid_until, {}) is None
     )
+    told, loaded = loaded_by(["check"], tmp_path / "status")
+    assert told == ["CLOCK WARNING - so it is"]
+    assert not loaded & (HEAVY | {"typing", "socket", "threading", "enum"})
+
+
+def test_a_live_check_of_a_healthy_host_loads_next_to_nothing(tmp_path: Path) -> None:
+    chronyc = Chronyc(tmp_path / "fakes")
+    with FakeRedis() as redis, process_named("chronyd", tmp_path) as pid:
+        settings = {
+            "chrony": {"program": chronyc.path},
+            "service": {"program": systemctl(tmp_path, pid)},
+            "references": [{"name": "locks", "url": redis.url}],
+        }
+        file = configuration(tmp_path, settings)
+        told, loaded = loaded_by(["--config", file, "check", "--live"], tmp_path / "status")
+    assert told[0].startswith("CLOCK OK - "), told
+    assert not loaded & NOT_WHEN_WELL
+
+
+def loaded_by(words: Sequence[str], status_file: Path) -> Tuple[List[str], Set[str]]:
+    """What the program prints on a call with ``words``, and the modules it has loaded then."""
     program = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
 from agent.cli import main
-status = main(["check"], {str(tmp_path / "status")!r})
-print(status, *sorted(sys.modules))
+main({list(words)!r}, {str(status_file)!r})
+print(*sorted(sys.modules))
 """
     answer = subprocess.run(
         [sys.executable, "-ISB", "-c", program], capture_output=True, text=True, check=True
     )
-    told, loaded = answer.stdout.splitlines()
-    assert told == "CLOCK WARNING - so it is"
-    assert loaded.startswith("1 ")
-    assert not set(loaded.split()) & (HEAVY | {"typing", "socket", "threading", "enum"})
+    *told, loaded = answer.stdout.splitlines()
+    return told, set(loaded.split())

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Sequence
+from typing import Iterator, Sequence
+
+from tests.support import needs
 
 #: One word a call: an offset in seconds (positive = the local clock is ahead), or ``miss``.
 _CHRONYC = r"""#!/bin/sh
@@ -78,3 +82,15 @@ class Chronyc:
 def systemctl(directory: Path, pid: int) -> str:
     """A systemctl by which chronyd.service is enabled and runs as ``pid``; returns its path."""
     return executable(directory / "systemctl", _SYSTEMCTL.format(pid=pid))
+
+
+@contextmanager
+def process_named(name: str, directory: Path) -> Iterator[int]:
+    """A process that does nothing, under the name of another program; its pid."""
+    program = directory / name
+    program.symlink_to(needs.program("sleep"))
+    with subprocess.Popen([program, "60"]) as sleeper:
+        try:
+            yield sleeper.pid
+        finally:
+            sleeper.kill()
