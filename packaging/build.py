@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ import sys
 import tarfile
 import time
 from pathlib import Path
-from typing import Iterable, Mapping, Sequence
+from typing import Iterable, Mapping
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
@@ -27,11 +28,8 @@ import documents  # noqa: E402  # beside this file
 from agent import __version__, settings_text  # noqa: E402
 
 HERE = PROJECT / "packaging"
-#: Debian's name of an architecture -> what wheels for it may be called.
-ARCHITECTURES: Mapping[str, Sequence[str]] = {
-    arch: [f"manylinux2014_{machine}", f"manylinux_2_17_{machine}", f"manylinux_2_28_{machine}"]
-    for arch, machine in (("amd64", "x86_64"), ("arm64", "aarch64"))
-}
+#: Debian's name of an architecture -> the kernel's, which wheels have in their names.
+ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
 #: Those of every distribution with systemd 249 or later, at their release or later.
 PYTHONS = ("3.9", "3.10", "3.11", "3.12", "3.13")
 #: What of the carried packages is never imported on Linux.
@@ -54,11 +52,13 @@ def main(target: Path) -> None:
         directory.mkdir(parents=True)
     source = _source(work / "source", epoch)
     _python_packages(source, output, epoch)
-    for architecture in ARCHITECTURES:
+    for architecture, machine in ARCHITECTURES.items():
         stage = work / architecture
         _stage(source, stage, architecture, epoch)
-        _package(stage, output, architecture)
-    for made in sorted(output.iterdir()):
+        # So that "apt install ./dist/*.deb" finds the one for this machine.
+        here = machine == platform.machine()
+        _package(stage, output if here else output / architecture, architecture)
+    for made in sorted(path for path in output.rglob("*") if path.is_file()):
         print(f"{made.stat().st_size / 1024:8.0f} KiB  {made.relative_to(target)}")
 
 
@@ -162,13 +162,13 @@ def _stage(source: Path, stage: Path, architecture: str, epoch: int) -> None:
     _date(stage, epoch)
 
 
-def _vendor(target: Path, platforms: Sequence[str]) -> None:
+def _vendor(target: Path, machine: str) -> None:
     """The carried packages, each exactly the pinned file."""
     install = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     install += ["--no-deps", "--no-compile", "--require-hashes", "--target", str(target)]
     wheels = ["--only-binary=:all:", "--python-version=3.9", "--implementation=cp"]
     wheels += [f"--abi={abi}" for abi in ("cp39", "abi3", "none")]
-    wheels += [f"--platform={platform}" for platform in platforms]
+    wheels += [f"--platform={name}_{machine}" for name in ("manylinux2014", "manylinux_2_28")]
     _run(*install, *wheels, "--requirement", str(HERE / "vendor.txt"))
     source = ["--no-build-isolation", "--use-pep517", "--no-binary=:all:"]
     _run(*install, *source, "--requirement", str(HERE / "vendor-source.txt"))
@@ -246,6 +246,7 @@ def _modes(stage: Path) -> None:
 
 
 def _package(stage: Path, output: Path, architecture: str) -> None:
+    output.mkdir(exist_ok=True)
     nfpm = str(Path(sys.executable).with_name("nfpm"))
     environment = {"ARCH": architecture, "VERSION": __version__}
     shutil.copy(HERE / "nfpm.yaml", stage)

@@ -66,7 +66,7 @@ def test_the_packages_hold_exactly_the_listed_files(built: Built, kind: str) -> 
 def test_both_architectures_differ_only_in_the_one_compiled_file(built: Built) -> None:
     trees: List[Dict[str, str]] = []
     for name in ("amd64", "arm64"):
-        (path,) = built.dist.glob(f"*_{name}.deb")
+        (path,) = built.dist.rglob(f"*_{name}.deb")
         sums = listed(["dpkg-deb", "--info", str(path), "md5sums"])
         trees.append({line.split()[1]: line.split()[0] for line in sums})
     names = {
@@ -95,14 +95,22 @@ def test_the_same_bytes_come_from_the_source_release_in_another_directory(
 ) -> None:
     (sdist,) = built.dist.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
-        archive.extractall(tmp_path)  # noqa: S202
+        archive.extractall(tmp_path, filter="data")
     (source,) = tmp_path.iterdir()
 
     again = dist.build(source, tmp_path / "out", EPOCH)
 
-    assert {path.name: path.read_bytes() for path in again.iterdir()} == {
-        path.name: path.read_bytes() for path in built.dist.iterdir()
-    }
+    assert _content(again) == _content(built.dist)
+
+
+def _content(directory: Path) -> Dict[str, bytes]:
+    return {str(p.relative_to(directory)): p.read_bytes() for p in directory.rglob("*.*")}
+
+
+def test_what_lies_in_dist_is_for_this_machine(built: Built) -> None:
+    """So that the command of the README, apt install ./dist/*.deb, means one package."""
+    assert [path.name.rpartition("_")[2] for path in built.dist.glob("*.deb")] == ["amd64.deb"]
+    assert len(list(built.dist.rglob("*.*"))) == 6
 
 
 @pytest.mark.parametrize(("version", "python"), pythons())
@@ -149,7 +157,7 @@ def test_byte_code_is_used_and_not_compared_with_its_source(built: Built) -> Non
 def test_the_packages_are_what_lintian_wants(built: Built) -> None:
     done = subprocess.run(
         [needs.program("lintian"), "--allow-root", "--fail-on", "error,warning"]
-        + sorted(map(str, built.dist.glob("*.deb"))),
+        + sorted(map(str, built.dist.rglob("*.deb"))),
         capture_output=True,
         text=True,
         check=False,
@@ -160,7 +168,8 @@ def test_the_packages_are_what_lintian_wants(built: Built) -> None:
 def test_the_packages_are_what_rpmlint_wants(built: Built) -> None:
     config = str(dist.PROJECT / "packaging" / "rpmlint.toml")
     done = subprocess.run(
-        [needs.program("rpmlint"), "--config", config] + sorted(map(str, built.dist.glob("*.rpm"))),
+        [needs.program("rpmlint"), "--config", config]
+        + sorted(map(str, built.dist.rglob("*.rpm"))),
         capture_output=True,
         text=True,
         check=False,

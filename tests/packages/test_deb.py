@@ -11,7 +11,6 @@ import pytest
 
 from tests.packages.conftest import Built
 from tests.support import dist
-from tests.support.debian_root import must
 from tests.support.dist import OLD_VERSION, package_root
 from tests.support.nspawn import Machine
 from tests.support.waiting import wait_for
@@ -174,7 +173,7 @@ def test_an_upgrade_runs_the_new_code_and_keeps_configuration_and_state(host: Ho
     assert OLD_VERSION not in host.machine.must("clock-agent --version")
     assert host.state == "active enabled"
     assert host.shown("MainPID")["MainPID"] != before
-    assert "every 420 s" in host.machine.must("journalctl -u clock-agent -n 20 -o cat")
+    assert "\ninterval: 7m\n" in host.machine.must("clock-agent config show")
     assert host.machine.must(f"tail -1 {CONFIG}; ls /var/lib/clock-agent/mark").split() == [
         "interval:",
         "7m",
@@ -258,7 +257,14 @@ def test_an_image_that_was_built_with_it_watches_its_clock_from_the_first_boot(
     with dist.root_copy(tmp_path / "root") as root:
         shutil.copy(built.deb, root / "tmp")
         bake = f"{APT} /tmp/{built.deb.name} && rm /tmp/*.deb && apt-get clean"
-        must(["chroot", str(root), "sh", "-c", f"PATH=/usr/sbin:/usr/bin:/sbin:/bin; {bake}"])
+        done = subprocess.run(
+            ["chroot", str(root), "sh", "-c", f"PATH=/usr/sbin:/usr/bin:/sbin:/bin; {bake}"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert "rror" not in done.stdout + done.stderr
+        assert "ailed" not in done.stdout + done.stderr
         booted = Machine(tmp_path / "console.log", root, {})
         try:
             host = Host(booted, built, built)

@@ -65,6 +65,26 @@ def test_a_published_verdict_costs_next_to_no_imports(machine: Machine) -> None:
     assert "re" in imported(machine, "config", "show")  # the method sees what is there
 
 
+def test_nothing_that_others_have_installed_gets_in(machine: Machine) -> None:
+    """Neither by the environment, nor from the directories of packages, nor from where it runs."""
+    bad = "raise SystemExit('this is not ours')"
+    machine.must(
+        "mkdir -p /srv/bad /usr/local/lib/python3.11/dist-packages\n"
+        "for place in /srv/bad /usr/lib/python3/dist-packages"
+        " /usr/local/lib/python3.11/dist-packages; do\n"
+        f"    for name in yaml psutil statsd agent json; do echo {bad!r} >$place/$name.py; done\n"
+        "    echo 'import json' >$place/bad.pth\n"
+        "done"
+    )
+    for words in ("check", "check --live", "config show", "run --help"):
+        done = machine.shell(
+            f"cd /srv/bad; PYTHONPATH=/srv/bad PYTHONSTARTUP=/srv/bad/json.py"
+            f" PYTHONHOME=/srv/bad clock-agent {words}"
+        )
+        assert (done.status, done.stderr) == (0, ""), done.stdout
+    assert machine.shell("find /usr/lib/clock-agent -newer /root/good").stdout == ""
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
