@@ -129,7 +129,7 @@ class Cycles:
         said = report.Report(
             host=self._host,
             taken_at=self._sample.wall,
-            origin="daemon",
+            origin=report.DAEMON,
             assessment=outcome.assessment,
             observations=outcome.observations,
             policy=config.policy,

@@ -107,7 +107,7 @@ def measure(config: Config, deadline: float) -> report.Report:
     return report.Report(
         host=host_name(),
         taken_at=taken_at,
-        origin="live",
+        origin=report.LIVE,
         assessment=judge.assess(config.policy, observations),
         observations=observations,
         policy=config.policy,

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from agent.core.forecast import Margin
 
 SCHEMA = 1
+#: Where a report comes from: measured for this call, or published by the daemon.
+LIVE, DAEMON = "live", "daemon"
 #: The state word of each exit status: text and status cannot disagree.
 _WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 #: Nagios cuts long first lines; what is cut here is repeated in full below.
@@ -40,7 +42,7 @@ class Report(NamedTuple):
     host: str
     #: Seconds since 1970 by the local, possibly wrong, clock.
     taken_at: float
-    #: ``live`` (measured for this call) or ``daemon``.
+    #: LIVE or DAEMON.
     origin: str
     assessment: Assessment
     observations: Observations
@@ -123,6 +125,8 @@ def _details(report: Report) -> Iterator[str]:
     for observation in conditions.asked(seen):
         yield wording.observed(observation)
     yield from map(str, _margins(report))
+    if report.origin == DAEMON:  # whoever has just mended something wonders why it still says so
+        yield f"read by the daemon at {wording.utc(report.taken_at)}; --live reads now"
     advised: Dict[str, str] = {}
     for finding in findings:
         for line in finding.advice if finding.verdict is not Verdict.OK else ():

@@ -20,7 +20,7 @@ from agent.core.model import (
     Trend,
     Verdict,
 )
-from agent.core.report import Report, as_dict, text
+from agent.core.report import DAEMON, LIVE, Report, as_dict, text
 from tests.support.values import chronyd, miss, redis, seen, service
 
 POLICY = Policy(offset_warning=0.1, offset_critical=2.0)
@@ -50,7 +50,7 @@ def report(observations: Observations, policy: Policy = POLICY) -> Report:
     return Report(
         host="worker-b12",
         taken_at=1787538134.0,
-        origin="live",
+        origin=LIVE,
         assessment=assess(policy, observations),
         observations=observations,
         policy=policy,
@@ -121,6 +121,13 @@ def test_a_healthy_host_states_both_readings_with_sign_word_and_error_bound() ->
         "chrony.service: loaded, active, running, enabled\n"
         "chronyd: +0.013 ms ahead (fast) +/- 0.300 ms, error at most 0.313 ms\n"
         "Redis locks: -0.200 ms behind (slow) +/- 0.400 ms, error at most 0.600 ms\n"
+    )
+
+
+def test_what_the_daemon_read_says_when_and_how_to_read_now() -> None:
+    told = text(report(HEALTHY)._replace(origin=DAEMON))
+    assert told == (
+        text(report(HEALTHY)) + "read by the daemon at 2026-08-24T02:22:14.000Z; --live reads now\n"
     )
 
 
