@@ -12,7 +12,7 @@ import stat
 from agent.core.quantities import format_duration, parse_duration
 from agent.core.settings import Config, ReferenceSettings
 from agent.core.typed import TYPE_CHECKING, NamedTuple
-from agent.errors import ConfigError, UsageError
+from agent.errors import ConfigError, ForbiddenConfig, UsageError
 
 if TYPE_CHECKING:
     from typing import Optional, Tuple
@@ -125,10 +125,11 @@ def _read(path: str) -> Tuple[bytes, int]:
 
 
 def _unreadable(path: str, error: OSError) -> ConfigError:
-    hint = ""
+    problems = [f"{path}: {error.strerror or error}"]
     if isinstance(error, PermissionError):
         hint = "run as root, or add this user to the group that may read it"
-    return ConfigError([f"{path}: {error.strerror or error}"], hint)
+        return ForbiddenConfig(problems, hint)
+    return ConfigError(problems)
 
 
 def _decode(path: str, raw: bytes) -> str:

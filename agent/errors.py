@@ -33,3 +33,7 @@ class ConfigError(ClockAgentError):
     def __init__(self, problems: Sequence[str], hint: str = "") -> None:
         super().__init__("\n".join(problems), hint)
         self.problems: Tuple[str, ...] = tuple(problems)
+
+
+class ForbiddenConfig(ConfigError):
+    """The configuration is not for this user to read; nothing is known to be wrong with it."""

@@ -393,7 +393,7 @@ def test_a_file_nobody_may_read_is_refused_with_a_hint(private_dir: Path) -> Non
         "from agent import config\n"
         "os.setuid(65534)\n"
         "try: config.load(sys.argv[1])\n"
-        "except config.ConfigError as error: print(error.message, '|', error.hint)\n"
+        "except config.ForbiddenConfig as error: print(error.message, '|', error.hint)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, path], capture_output=True, text=True, check=True

@@ -55,6 +55,8 @@ class AgentFacts(NamedTuple):
     #: Every problem of its configuration; none when it is valid.
     config_problems: Tuple[str, ...] = ()
     config_path: str = ""
+    #: Why this user may not read it; ``""`` when it could be read.
+    config_forbidden: str = ""
     #: What about a valid one deserves a second look.
     config_warnings: Tuple[str, ...] = ()
     #: Its unit as systemd sees it; None when systemd could not be asked.
@@ -183,6 +185,16 @@ def without_control(pid: int) -> Diagnosis:
 
 def agent(facts: AgentFacts) -> Iterator[Diagnosis]:
     """The state of clock-agent itself."""
+    if facts.config_forbidden:
+        yield Diagnosis(
+            "clock-agent",
+            "config-forbidden",
+            Verdict.UNKNOWN,
+            facts.config_forbidden,
+            "The built-in defaults were judged by instead; no reference was asked.",
+            ("# run clock-agent doctor as root",),
+            (facts.config_path,),
+        )
     for problem in facts.config_problems:
         yield Diagnosis(
             "clock-agent",

@@ -88,6 +88,12 @@ def test_the_agents_own_state_has_a_finding(
     assert (told.cause, told.verdict) == (cause, verdict)
 
 
+def test_a_configuration_that_this_user_may_not_read_is_not_called_wrong() -> None:
+    facts = doctor.AgentFacts(published=True, config_forbidden="/x: Permission denied")
+    told, _ = doctor.agent(facts)
+    assert (told.cause, told.verdict) == ("config-forbidden", Verdict.UNKNOWN)
+
+
 def test_a_state_directory_matters_only_where_the_daemon_is_installed() -> None:
     facts = doctor.AgentFacts(state_trouble="No such file or directory", state_directory="/x")
     assert [each.cause for each in doctor.agent(facts)] == ["not-running"]
