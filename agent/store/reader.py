@@ -8,7 +8,9 @@ killed there, whose log has to be read as well.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 from typing import TYPE_CHECKING, Iterator, Optional
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ def reading(path: str) -> Iterator[sqlite3.Connection]:
     """A connection that cannot write. Raises sqlite3.Error or OSError."""
     import sqlite3
 
-    os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))  # says "no such file" and "not permitted"
+    _look(path)
     with contextlib.ExitStack() as stack:
         log = _size(path + "-wal")
         try:
@@ -36,6 +38,19 @@ def reading(path: str) -> Iterator[sqlite3.Connection]:
                 connection = _connect(path, "immutable=1")
         stack.enter_context(contextlib.closing(connection))
         yield connection
+
+
+def _look(path: str) -> None:
+    """Say what SQLite would not: no such file, not permitted, or nothing that can be read.
+
+    SQLite would wait for the writer of a FIFO for ever, and so would open() without O_NONBLOCK.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", path)
+    finally:
+        os.close(descriptor)
 
 
 def _connect(path: str, how: str) -> sqlite3.Connection:

@@ -54,6 +54,13 @@ def test_a_reader_does_not_block_the_daemon_and_sees_one_moment(store: SqliteSto
     assert count(store.path) == 11
 
 
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path / "fifo", tmp_path, tmp_path / "missing"):
+        with pytest.raises(OSError, match=r"not a regular file|No such file"):
+            count(str(path))
+
+
 def test_a_reader_cannot_write(store: SqliteStore) -> None:
     with reader.reading(store.path) as connection, pytest.raises(sqlite3.OperationalError):
         connection.execute("DELETE FROM cycle")
