@@ -72,7 +72,8 @@ chmod 755 /usr/local/bin/page /usr/local/bin/statsd-lab
 printf default-secret >/etc/clock-agent/redis-password
 chgrp clock-agent /etc/clock-agent/redis-password
 chmod 640 /etc/clock-agent/redis-password
-printf '[Service]\nSupplementaryGroups=redis\n' \
+printf default-secret >/root/redis-password
+printf '[Service]\nSupplementaryGroups=redis\nLoadCredential=redis:/root/redis-password\n' \
     >/etc/systemd/system/clock-agent.service.d/redis.conf
 systemctl daemon-reload
 systemctl start redis-lab
@@ -85,8 +86,8 @@ confirm_interval: 300ms
 statsd: {address: "%s"}
 references:
 - {name: tcp, url: "redis://127.0.0.1", password_file: /etc/clock-agent/redis-password}
-- {name: tls, url: "rediss://127.0.0.1:6380", password_file: /etc/clock-agent/redis-password,
-   ca_file: /etc/tls/cert.pem}
+- {name: tls, url: "rediss://127.0.0.1:6380", ca_file: /etc/tls/cert.pem,
+   password_file: /run/credentials/clock-agent.service/redis}
 - {name: socket, url: "unix:///run/redis-lab/redis.sock",
    password_file: /etc/clock-agent/redis-password}
 alerts:
