@@ -9,6 +9,9 @@ MAKEFLAGS += --no-print-directory
 BIN := .venv/bin
 PIP := python -m pip --disable-pip-version-check install --quiet --use-pep517
 SCRIPTS := .ci/run $(wildcard tools/*)
+# What "make run" keeps is kept here: all settings have their defaults but where it writes.
+TRIAL := .cache/trial
+ASK := $(BIN)/clock-agent --config $(TRIAL)/config.yaml
 
 .PHONY: help setup run test check fix bench dist
 
@@ -18,7 +21,11 @@ help: ## Show this list
 setup: .venv/.dev ## Make the environment .venv, with the tools for testing and checking
 
 run: .venv/.run ## Run the daemon on this host, in the foreground: a reading every 5 s
-	@exec $(BIN)/clock-agent run --interval 5s
+	@mkdir -p $(TRIAL)/run
+	@printf "paths:\n  state: '%s'\n  runtime: '%s'\n" "$(abspath $(TRIAL)/state)" "$(abspath $(TRIAL)/run)" \
+	    >$(TRIAL)/config.yaml
+	@echo "Ask it from another terminal: $(ASK) status (or history, check, doctor)"
+	@exec $(ASK) run --interval 5s
 
 test: .venv/.dev .cache/npm/.ready ## Install what the tests need, and run them all
 	@tools/packages test
