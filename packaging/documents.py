@@ -180,6 +180,7 @@ _clock_agent() {{
     esac
     case ${{COMP_WORDS[COMP_CWORD-1]}} in
         --config) compopt -o filenames && mapfile -t COMPREPLY < <(compgen -f -- "$2") && return ;;
+        --root) compopt -o filenames && mapfile -t COMPREPLY < <(compgen -d -- "$2") && return ;;
 {values}
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$2")
@@ -215,6 +216,8 @@ def _synopsis(top: argparse.ArgumentParser) -> Iterator[str]:
 def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
     formatter = parser._get_formatter()
     for action in _visible(parser):
+        if isinstance(action, argparse._HelpAction):
+            continue  # every command has it
         said = formatter._format_action_invocation(action)
         help_text = formatter._expand_help(action) if action.help else ""
         yield f".TP\n.B {_line(said)}\n{_text(help_text)}"
