@@ -139,7 +139,7 @@ def _stage(source: Path, stage: Path, architecture: str, epoch: int) -> None:
         "packaging/config.yaml",
         "packaging/lintian-overrides",
         "README.md",
-        "docs/health-probes.md",
+        *(f"docs/{page.name}" for page in (source / "docs").iterdir()),
         *(f"systemd/{unit.name}" for unit in (source / "systemd").iterdir()),
     ):
         shutil.copy(source / name, stage)

@@ -16,6 +16,8 @@ from agent.core.settings import AlertSettings
 from tests.support.receiver import Answer, Receiver, receiver
 from tests.support.samples import AN_ALERT
 
+MANUAL = Path(__file__).resolve().parents[2] / "docs" / "alerts.md"
+
 
 def told(there: Receiver, path: str = "", **options: Any) -> Delivery:
     options["url"] = there.url + path
@@ -58,9 +60,8 @@ def test_the_signature_is_the_hmac_of_the_body(secret: str) -> None:
     assert request.headers["x-clock-agent-signature"] == f"sha256={expected}"
 
 
-def test_a_receiver_can_check_the_signature_as_the_readme_says(secret: str) -> None:
-    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
-    (recipe,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+def test_a_receiver_can_check_the_signature_as_the_manual_says(secret: str) -> None:
+    (recipe,) = re.findall(r"```python\n(.*?)```", MANUAL.read_text(), re.DOTALL)
     names: Dict[str, Any] = {}
     exec(recipe, names)
     with receiver() as there:
@@ -72,9 +73,8 @@ def test_a_receiver_can_check_the_signature_as_the_readme_says(secret: str) -> N
     assert not names["is_genuine"](b"another", request.body, signature)
 
 
-def test_the_readme_names_every_field_of_the_document() -> None:
-    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
-    table = readme.partition("| field of the JSON |")[2].partition("\n\n")[0]
+def test_the_manual_names_every_field_of_the_document() -> None:
+    table = MANUAL.read_text().partition("| field of the JSON |")[2].partition("\n\n")[0]
     named = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (.*?) \|", table, re.MULTILINE)))
     with receiver() as there:
         assert told(there).delivered
