@@ -134,8 +134,7 @@ class Checker:
         if not isinstance(node, Sequence):
             self.problem(node.line, path, f"holds {_what(node)}; expected a list (lines with '- ')")
             return None
-        if len(node.items) > _MAX_ITEMS:
-            self.problem(node.line, path, f"has {len(node.items)} entries; at most {_MAX_ITEMS}")
+        self._count(len(node.items), node, path)
         return tuple(
             self._record(row, item, f"{path}[{number}]")
             for number, item in enumerate(node.items, 1)
@@ -155,10 +154,16 @@ class Checker:
         entries = tuple(entry for entry in node.entries if entry.key in common)
         return self._section(node._replace(entries=entries), row.rows, path)
 
+    def _count(self, entries: int, node: Node, path: str) -> None:
+        if entries > _MAX_ITEMS:
+            self.problem(node.line, path, f"has {entries} entries; at most {_MAX_ITEMS}")
+
     def _setting(self, row: Setting, node: Node, path: str) -> Any:
         if row.shape == "list" and isinstance(node, Sequence):
+            self._count(len(node.items), node, path)
             return tuple(self._value(row, item, path) for item in node.items)
         if row.shape == "map" and isinstance(node, Mapping):
+            self._count(len(node.entries), node, path)
             return {entry.key: self._tag(row, entry, path) for entry in node.entries}
         if row.shape == "one" and isinstance(node, Scalar):
             return self._value(row, node, path)

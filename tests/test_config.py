@@ -218,6 +218,10 @@ REFUSED: List[Tuple[str, str]] = [
     ("references: [a]\n", "FILE:1: references[1]: holds one value; expected keys with values"),
     ("tags: [a]\n", "FILE:1: tags: holds a list; expected names with values"),
     ("tags: {a: {b: c}}\n", "FILE:1: tags.a: holds keys with values; expected one value"),
+    (
+        "tags: {" + ", ".join(f"t{n}: v" for n in range(65)) + "}",
+        "tags: has 65 entries; at most 64",
+    ),
     ("tags: {a b: c}\n", "FILE:1: tags.a b: has an unusable name"),
     ("interval:\n", "FILE:1: interval: has no value; accepted is a duration, 100ms to 1d; without"),
     ("references: [{}]\n", "FILE:1: references[1]: lacks the key 'name'"),
