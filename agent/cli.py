@@ -20,6 +20,8 @@ DEFAULT_STATUS = "/run/clock-agent/status"
 #: Usage errors, broken configurations and our own bugs: never 1 (warning) or 2 (critical).
 UNKNOWN = 3
 
+_LONGEST_LINE = 2000
+
 #: verb -> the module that owns it (imported when it is used), and what it is for.
 COMMANDS = {
     "run": ("agent.commands.run", "watch this host's clock: the daemon"),
@@ -172,10 +174,16 @@ def _module(verb: str) -> ModuleType:
 
 
 def _fail(words: Tuple[str, ...], message: str) -> int:
-    """Say why there is no answer, where the caller looks for it: check on stdout, as one line."""
-    lines = [" ".join(line.split()) for line in message.splitlines()]
+    """Say why there is no answer, where the caller looks for it: check on stdout, as one line.
+
+    A file name on the command line may hold anything; it is shown and can forge nothing.
+    """
+    from agent.core.wording import plain
+
+    lines = [plain(line, _LONGEST_LINE) for line in message.splitlines()]
     if "check" in words and "config" not in words:
-        _say(sys.stdout, "CLOCK UNKNOWN - " + "; ".join(lines))
+        said = "; ".join(lines).replace("|", "\\x7c")  # what follows one is performance data
+        _say(sys.stdout, f"CLOCK UNKNOWN - {said}")
     else:
         _say(sys.stderr, "\n".join(f"clock-agent: {line}" for line in lines))
     return UNKNOWN

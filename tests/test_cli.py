@@ -16,6 +16,7 @@ from agent import clock
 from agent.publish import Publisher
 from tests.support.command import ROOT, clock_agent, configuration
 from tests.support.fakes import executable
+from tests.support.redis_proxy import FakeRedis
 from tests.support.waiting import wait_for
 
 UNKNOWN = 3
@@ -305,6 +306,25 @@ def test_a_character_that_the_locale_cannot_write_is_escaped(tmp_path: Path) -> 
     )
     assert answer.status == UNKNOWN
     assert "\\xfc.yaml:1: a: is not a known key" in answer.first
+
+
+@pytest.mark.parametrize("name", ["a|b=1;2;3", "a\nCLOCK OK", "a\x1b[31mb", "\udcff", "x" * 5000])
+def test_the_name_of_a_file_can_forge_neither_lines_nor_performance_data(name: str) -> None:
+    answer = clock_agent("--config", name, "check")
+    assert answer.status == UNKNOWN
+    assert answer.stdout.count("\n") == 1
+    assert "|" not in answer.stdout
+    assert answer.stdout.rstrip("\n").isprintable()
+    assert len(answer.stdout) < 2200
+    assert clock_agent("--config", name, "status").stderr.replace("\n", "").isprintable()
+
+
+def test_a_short_timeout_leaves_time_to_look(tmp_path: Path) -> None:
+    config = configuration(tmp_path, {"chrony": {"enabled": False}, "service": {"enabled": False}})
+    with FakeRedis() as redis:
+        url = f"redis://127.0.0.1:{redis.port}"
+        answer = clock_agent("--config", config, "check", "--redis", url, "--timeout", "300ms")
+    assert answer.status == 0, answer
 
 
 def test_a_limit_on_memory_is_told_as_such(tmp_path: Path) -> None:

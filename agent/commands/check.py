@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 #: --fail-on: the exit codes that pass besides 0. Not knowing never does.
 PASSES: Mapping[str, Tuple[int, ...]] = {"warning": (), "critical": (1,)}
-#: Seconds kept back from --timeout to end what is still running, to judge and to print.
+#: Seconds kept back from --timeout, or half of a short one: to end what is still running, to judge
+#: and to print.
 RESERVE = 0.3
 
 
@@ -56,7 +57,8 @@ def run(arguments: Arguments, config_path: Optional[str]) -> int:
         signal.signal(number, _interrupted)
     from agent import config as configuration
 
-    deadline = clock.monotonic() + configuration.duration("--timeout", arguments.timeout)
+    timeout = configuration.duration("--timeout", arguments.timeout)
+    deadline = clock.monotonic() + timeout - min(RESERVE, timeout / 2)
     config = configuration.load(config_path).config
     live = arguments.live or arguments.warning or arguments.critical or arguments.redis
     if not live:
@@ -69,7 +71,7 @@ def run(arguments: Arguments, config_path: Optional[str]) -> int:
         critical=arguments.critical,
         redis=arguments.redis,
     )
-    result = measure(config, deadline - RESERVE)
+    result = measure(config, deadline)
     if arguments.json:
         import json
 
