@@ -127,7 +127,7 @@ def _left(protect: Protect, trends: Sequence[Trend]) -> Optional[float]:
 def _away(trend: Trend) -> Optional[_Course]:
     """``trend`` as a course away from the truth; None when it may be standing still, or when it
     certainly leads back: chronyd slewing a correction down is not a drift."""
-    if trend.low <= 0 <= trend.high:
+    if trend.low * _PPM <= 0 <= trend.high * _PPM:  # as a ratio, the smallest numbers are 0
         return None
     sign = 1.0 if trend.low > 0 else -1.0
     ahead = sign * trend.offset

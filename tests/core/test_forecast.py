@@ -61,6 +61,7 @@ def judged(*trends: Trend) -> Finding:
         (1389.0, -0.5, 5.0, 300.0, OK),  # on its way back
         (1389.0, -0.0004, 5.0, 300.0, CRITICAL),  # may be past zero already
         (1389.0, 5.0, 5.0, 300.0, CRITICAL),  # beyond the limit, and going on
+        (5e-324, 0.0, 0.0, 3600.0, OK),  # no drift, however it is written
         (1.0, 5.0, 0.5, 3600.0, OK),  # beyond it, and staying there: the offset is told already
     ],
 )
