@@ -18,7 +18,7 @@ from agent.core.image import Image
 from agent.core.model import Observations, ServiceState
 from agent.core.service_view import Program, leaders
 from agent.core.settings import Config, ServiceSettings
-from agent.errors import ConfigError, UsageError
+from agent.errors import ConfigError, ForbiddenConfig, UsageError
 from agent.tree import Tree
 
 if TYPE_CHECKING:
@@ -83,8 +83,11 @@ def _quoted(word: str) -> str:
 def _live(config_path: Optional[str]) -> Iterator[Diagnosis]:
     problems: Tuple[str, ...] = ()
     warnings: Tuple[str, ...] = ()
+    forbidden = ""
     try:
         config, warnings = configuration.load(config_path)
+    except ForbiddenConfig as error:
+        config, forbidden = Config(), error.message
     except ConfigError as error:
         config, problems = Config(), error.problems
     seen = gather.once(config, clock.monotonic() + DEADLINE)
@@ -93,6 +96,7 @@ def _live(config_path: Optional[str]) -> Iterator[Diagnosis]:
     own = _agent_facts(config)._replace(
         config_problems=problems,
         config_warnings=warnings,
+        config_forbidden=forbidden,
         config_path=config_path or configuration.DEFAULT_PATH,
     )
     yield from doctor.agent(own)
