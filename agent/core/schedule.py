@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-#: The part of an interval that must lie between the start of one cycle and the next regular one.
-LEAST_GAP = 0.5
+#: The part of an interval by which a cycle may start before its slot and still be in it: rounding.
+_SAME_SLOT = 1e-6
 
 
 def phase(identity: str, interval: float) -> float:
@@ -22,9 +22,8 @@ def phase(identity: str, interval: float) -> float:
 def next_start(started: float, interval: float, phase: float) -> float:
     """The boottime of the cycle after the one that started at ``started``.
 
-    The next slot of this host's phase that is at least half an interval away. Slots that went by
-    (a suspend, a long cycle) are skipped, never caught up.
+    The next slot of this host's phase, at most one interval away. Slots that went by (a suspend, a
+    long cycle) are skipped, never caught up.
     """
-    least = started + interval * LEAST_GAP
-    slots = -((phase - least) // interval)
-    return phase + slots * interval
+    gone = ((started - phase) / interval + _SAME_SLOT) // 1.0
+    return phase + (gone + 1.0) * interval
