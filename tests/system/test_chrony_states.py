@@ -177,7 +177,9 @@ def test_a_clock_set_behind_its_back_is_said_as_soon_as_chronyd_sees_it(
     start_chronyd: StartChronyd, time_server: TimeServer, tmp_path: Path, step: float
 ) -> None:
     wall = Wall(tmp_path)
-    daemon = start_chronyd(time_server, environment=wall.environment)
+    # polled so slowly that even a busy machine asks before three polls are missed
+    server = f"server {time_server.host} port {time_server.port} iburst minpoll 3 maxpoll 3"
+    daemon = start_chronyd(extra=[server], environment=wall.environment)
     daemon.wait_until_synchronised()
     asked = probe(daemon)
     assert isinstance(asked.read(), Reading)

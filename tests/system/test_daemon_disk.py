@@ -40,7 +40,9 @@ def host(private_dir: Path, disk: Path) -> Iterator[Tuple[Daemon, Chronyc]]:
 
 
 def of_offset(daemon: Daemon) -> List[str]:
-    return [alert["kind"] for alert in daemon.alerts if alert["condition"] == "offset"]
+    """The kinds of the alerts; one that was told twice, as after a kill it may be, counts once."""
+    told = {alert["id"]: alert["kind"] for alert in daemon.alerts if alert["condition"] == "offset"}
+    return list(told.values())
 
 
 def said(daemon: Daemon, text: str) -> int:
