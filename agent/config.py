@@ -1,7 +1,7 @@
 """Owns loading the configuration: a file becomes one valid ``Config``, or every reason why not.
 
-The file is bounded before it is parsed, and PyYAML is only imported when it holds more than plain
-lines: ``clock-agent check`` pays for what it imports.
+The file is bounded before it is parsed, and PyYAML is only imported when it holds more than
+comments: the packaged file does not, and ``clock-agent check`` pays for what it imports.
 """
 
 from __future__ import annotations
@@ -147,17 +147,14 @@ def _has_content(text: str) -> bool:
 
 
 def _parse(source: str, text: str, world_readable: bool) -> Loaded:
-    from agent import yaml_plain
     from agent.config_check import Checker
+    from agent.yaml_tree import parse
 
     checker = Checker(source, world_readable)
-    root: Optional[Node] = yaml_plain.parse(text)
-    if root is None:
-        from agent import yaml_tree
-
-        root, oddities = yaml_tree.parse(text)
-        for line, key, what in oddities:
-            checker.problem(line, key, what)
+    root: Optional[Node]
+    root, oddities = parse(text)
+    for line, key, what in oddities:
+        checker.problem(line, key, what)
     if root is not None:
         config = checker.config(root)
     if checker.problems:

@@ -6,13 +6,12 @@ import ast
 import subprocess
 import sys
 from pathlib import Path
-from typing import Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import Iterator, List, Mapping, NamedTuple, Set, Tuple
 
 import pytest
 
 from agent import clock
 from agent.publish import Publisher
-from tests.support.command import configuration
 from tests.support.fakes import Chronyc, process_named, systemctl
 from tests.support.redis_proxy import FakeRedis
 
@@ -58,7 +57,6 @@ FAMILIES: Mapping[str, Tuple[str, ...]] = {
         "agent.settings_rows",
         "agent.settings_table",
         "agent.settings_text",
-        "agent.yaml_plain",
         "agent.yaml_tree",
     ),
     "gather": ("agent.gather",),
@@ -280,7 +278,8 @@ def test_a_published_verdict_is_answered_without_any_heavy_import(tmp_path: Path
     assert (
         Publisher(str(tmp_path)).publish(1, "CLOCK WARNING - so it is\n", valid_until, {}) is None
     )
-    told, loaded = loaded_by(["check"], tmp_path / "status")
+    words, status = ["check"], str(tmp_path / "status")
+    told, loaded = loaded_by(f"from agent.cli import main; main({words!r}, {status!r})")
     assert told == ["CLOCK WARNING - so it is"]
     assert not loaded & (HEAVY | {"typing", "socket", "threading", "enum"})
 
@@ -288,24 +287,28 @@ def test_a_published_verdict_is_answered_without_any_heavy_import(tmp_path: Path
 def test_a_live_check_of_a_healthy_host_loads_next_to_nothing(tmp_path: Path) -> None:
     chronyc = Chronyc(tmp_path / "fakes")
     with FakeRedis() as redis, process_named("chronyd", tmp_path) as pid:
-        settings = {
-            "chrony": {"program": chronyc.path},
-            "service": {"program": systemctl(tmp_path, pid)},
-            "references": [{"name": "locks", "url": redis.url}],
-        }
-        file = configuration(tmp_path, settings)
-        told, loaded = loaded_by(["--config", file, "check", "--live"], tmp_path / "status")
+        # as `check --live --redis URL` does, which finds the programs by their names
+        told, loaded = loaded_by(f"""
+from agent.commands.check import measure
+from agent.core import report
+from agent.core.settings import ChronySettings, Config, ReferenceSettings, ServiceSettings
+config = Config(
+    chrony=ChronySettings(program={chronyc.path!r}),
+    service=ServiceSettings(program={systemctl(tmp_path, pid)!r}),
+    references=(ReferenceSettings(name="locks", url={redis.url!r}),),
+)
+sys.stdout.write(report.text(measure(config, {clock.monotonic() + 60})))
+""")
     assert told[0].startswith("CLOCK OK - "), told
     assert not loaded & NOT_WHEN_WELL
 
 
-def loaded_by(words: Sequence[str], status_file: Path) -> Tuple[List[str], Set[str]]:
-    """What the program prints on a call with ``words``, and the modules it has loaded then."""
+def loaded_by(code: str) -> Tuple[List[str], Set[str]]:
+    """What ``code`` prints in a bare interpreter, and the modules it has loaded then."""
     program = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
-from agent.cli import main
-main({list(words)!r}, {str(status_file)!r})
+{code}
 print(*sorted(sys.modules))
 """
     answer = subprocess.run(
