@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 #: In every Debian, whatever is left out of it.
-ESSENTIAL = {"mount", "systemctl", "umount", "unshare"}
+ESSENTIAL = {"mount", "sleep", "systemctl", "umount", "unshare"}
 #: Comes with a program of another name.
 TOGETHER = {"chronyc": "chronyd"}
 
