@@ -174,7 +174,7 @@ class _Child:
         while not self._poll_status():
             if time.monotonic() >= deadline or self.overflowed:
                 return False
-            time.sleep(0.001)
+            time.sleep(0.0002)
         return True
 
     def end(self) -> None:

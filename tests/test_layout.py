@@ -303,6 +303,13 @@ sys.stdout.write(report.text(measure(config, {clock.monotonic() + 60})))
     assert not loaded & NOT_WHEN_WELL
 
 
+def test_a_plainly_written_call_of_check_loads_no_argparse() -> None:
+    words = ["check", "--redis", "nonsense"]
+    told, loaded = loaded_by(f"from agent.cli import main; main({words!r})")
+    assert told[0].startswith("CLOCK UNKNOWN - --redis"), told
+    assert not loaded & (HEAVY | {"typing", "threading", "enum"})
+
+
 def loaded_by(code: str) -> Tuple[List[str], Set[str]]:
     """What ``code`` prints in a bare interpreter, and the modules it has loaded then."""
     program = f"""

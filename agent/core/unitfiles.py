@@ -9,19 +9,11 @@ from __future__ import annotations
 from agent.core.files import Entry, Files
 from agent.core.globs import matches
 from agent.core.typed import TYPE_CHECKING, NamedTuple
+from agent.core.units import SEARCH as SEARCH
 
 if TYPE_CHECKING:
     from typing import Dict, List, Tuple
 
-#: Where unit files live, the directory that wins first.
-SEARCH = (
-    "/etc/systemd/system",
-    "/run/systemd/system",
-    "/run/systemd/generator",
-    "/usr/local/lib/systemd/system",
-    "/usr/lib/systemd/system",
-    "/lib/systemd/system",
-)
 #: Directories that packages own.
 VENDOR = SEARCH[3:]
 _PRESETS = tuple(

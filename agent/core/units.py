@@ -25,6 +25,15 @@ OTHER_UNITS = (
     TIMESYNCD,
 )
 FAMILY = CHRONY_UNITS + OTHER_UNITS
+#: Where unit files live, the directory that wins first.
+SEARCH = (
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/run/systemd/generator",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+)
 
 PROPERTIES = (
     "Id",
@@ -104,6 +113,15 @@ class Unit(NamedTuple):
     def active(self) -> bool:
         """True when systemd holds it to be running."""
         return self.active_state in ("active", "reloading", "refreshing")
+
+
+def if_loaded(name: str) -> str:
+    """A pattern for ``systemctl show`` that is ``name`` alone, and only if systemd has it loaded.
+
+    Asked for a name, systemd looks for its file in every directory, which takes it a millisecond
+    each time when there is none. A unit without a file can only be one that is loaded.
+    """
+    return f"{name[:-1]}[{name[-1]}]"
 
 
 def parse(text: str) -> Tuple[Unit, ...]:

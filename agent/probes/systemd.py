@@ -15,11 +15,11 @@ from agent.core.model import ServiceState, Verdict
 from agent.core.service import Facts, Look, decide, disk_decides, unanswered, watched_pid
 from agent.core.settings import ServiceSettings
 from agent.core.typed import TYPE_CHECKING
-from agent.core.units import CHRONY_UNITS, FAMILY, PROPERTIES, parse
+from agent.core.units import CHRONY_UNITS, FAMILY, PROPERTIES, SEARCH, if_loaded, parse
 from agent.core.wording import plain
 
 if TYPE_CHECKING:
-    from typing import Optional, Tuple
+    from typing import Optional, Sequence, Tuple
 
 #: Seconds systemctl gets: it answers in 5 ms, and in 25 s or never on a stuck bus.
 DEADLINE = 1.8
@@ -37,10 +37,17 @@ class ServiceProbe:
     #: Seconds a reading takes at most, ending a stuck systemctl included.
     timeout = DEADLINE + 2 * spawn.TERM_GRACE
 
-    def __init__(self, settings: ServiceSettings, booted: str = BOOTED) -> None:
+    def __init__(
+        self,
+        settings: ServiceSettings,
+        booted: str = BOOTED,
+        directories: Sequence[str] = SEARCH,
+    ) -> None:
+        """``directories`` are those of unit files."""
         self._program = settings.program
         self._wanted = _unit_name(settings.unit)
         self._booted = booted
+        self._directories = directories
 
     def read(self) -> ServiceState:
         """Ask once, and judge the answer or the lack of one."""
@@ -62,8 +69,15 @@ class ServiceProbe:
 
     def _command(self) -> Tuple[str, ...]:
         extra = () if self._wanted in ("auto", *FAMILY) else (self._wanted,)
+        family = (name if self._may_exist(name) else if_loaded(name) for name in FAMILY)
         properties = "--property=" + ",".join(PROPERTIES)
-        return (self._program, "show", "--no-pager", properties, "--", *extra, *FAMILY)
+        return (self._program, "show", "--no-pager", properties, "--", *extra, *family)
+
+    def _may_exist(self, name: str) -> bool:
+        """True for a name with a unit file, and for those whose absence is worth knowing."""
+        return name in CHRONY_UNITS[:2] or any(
+            os.path.lexists(f"{directory}/{name}") for directory in self._directories
+        )
 
     def _unanswered(self, answer: spawn.Completed) -> ServiceState:
         if answer.timed_out:

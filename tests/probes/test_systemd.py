@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Callable
 
@@ -13,6 +14,7 @@ import pytest
 
 from agent.core.model import ServiceState, Verdict
 from agent.core.settings import ServiceSettings
+from agent.core.units import FAMILY
 from agent.probes.systemd import ServiceProbe
 from tests.support.nobody import as_nobody
 
@@ -45,7 +47,21 @@ def test_one_question_is_asked_for_the_whole_family(read: Reader, tmp_path: Path
     assert len(asked) == 1
     assert asked[0].startswith("show --no-pager --property=Id,")
     names = asked[0].split(" -- ")[1].split()
-    assert {"chronyd.service", "chrony.service", "ntpd.service"} <= set(names)
+    assert all(any(fnmatch(unit, name) for name in names) for unit in FAMILY)
+
+
+def test_of_units_without_a_file_only_a_loaded_one_is_asked_for(tmp_path: Path) -> None:
+    asked, program = tmp_path / "asked", tmp_path / "systemctl"
+    program.write_text(f'#!/bin/sh\necho "$@" >{asked}\n', "utf-8")
+    program.chmod(0o755)
+    (tmp_path / "units").mkdir()
+    (tmp_path / "units" / "ntpd.service").symlink_to("/dev/null")
+    directories = (str(tmp_path / "nowhere"), str(tmp_path / "units"))
+    ServiceProbe(ServiceSettings(program=str(program)), str(tmp_path), directories).read()
+    names = asked.read_text("utf-8").split(" -- ")[1].split()
+    assert names[:2] == ["chronyd.service", "chrony.service"]
+    assert "ntpd.service" in names
+    assert "ntp.servic[e]" in names
 
 
 def test_a_name_from_the_configuration_is_asked_for_as_a_name(read: Reader, tmp_path: Path) -> None:
