@@ -27,6 +27,33 @@ PROGRAMS: Mapping[str, List[str]] = {
     "check_chrony": [f"{PLUGINS}/check_chrony"],
     "node_exporter, one scrape": ["/usr/bin/curl", "-fsS", "http://127.0.0.1:9100/metrics"],
 }
+REDIS = "redis://127.0.0.1:6379"
+CONFIG = "/etc/clock-agent/live.yaml"
+#: A live check, and what an administrator would run by hand instead, one after the other.
+LIVE: Mapping[str, List[str]] = {
+    "chronyc": ["/usr/bin/chronyc", "-c", "-n", "tracking"],
+    "systemctl show": ["/usr/bin/systemctl", "show", "chrony.service", "chronyd.service"],
+    "redis-cli TIME": ["/usr/bin/redis-cli", "-u", REDIS, "TIME"],
+    "python3 -IS -c pass": PROGRAMS["python3 -IS -c pass"],
+    "check --redis": ["/usr/bin/clock-agent", "check", "--redis", REDIS],
+    "check --live, configured": ["/usr/bin/clock-agent", "--config", CONFIG, "check", "--live"],
+}
+SETTINGS = f"""
+interval: 1m
+references:
+  - name: locks
+    url: {REDIS}
+    timeout: 1s
+alerts:
+  - type: log
+  - type: webhook
+    url: https://hooks.internal/clock
+protects:
+  - name: payout-lock
+    margin: 20m
+statsd:
+  tags: {{role: db, site: fra1}}
+"""
 #: Watchers: what each is started with. clock-agent is a service already.
 WATCHERS: Mapping[str, List[str]] = {
     "node_exporter": [
@@ -59,18 +86,21 @@ def main() -> None:
     """Measure everything."""
     rounds = int(sys.argv[1])
     Path("/etc/collectd-bench.conf").write_text(COLLECTD)
+    Path(CONFIG).write_text(SETTINGS)
+    live = _answers(LIVE, rounds)
     started = {name: _start(argv) for name, argv in WATCHERS.items()}
     pids = {name: process.pid for name, process in started.items()}
     pids["clock-agent"] = _main_pid("clock-agent")
     time.sleep(3)
     result = {
-        "healthy": _answers(rounds),
+        "healthy": _answers(PROGRAMS, rounds),
+        "live": live,
         "watching": _watch(pids),
     }
     chronyd = _main_pid("chrony")
     os.kill(chronyd, signal.SIGSTOP)
     time.sleep(8)  # for the verdict to be published
-    result["hung"] = _answers(1)
+    result["hung"] = _answers(PROGRAMS, 1)
     os.kill(chronyd, signal.SIGCONT)
     for process in started.values():
         process.terminate()
@@ -82,8 +112,8 @@ def _start(argv: Sequence[str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(argv, stdin=nowhere, stdout=nowhere, stderr=nowhere)
 
 
-def _answers(rounds: int) -> Dict[str, List[float]]:
-    taken = measure.in_turns(PROGRAMS, rounds)
+def _answers(programs: Mapping[str, List[str]], rounds: int) -> Dict[str, List[float]]:
+    taken = measure.in_turns(programs, rounds)
     return {name: [each.median, each.status] for name, each in taken.items()}
 
 

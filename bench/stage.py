@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import compileall
 import os
 import shutil
 import socket
@@ -11,7 +10,6 @@ import sys
 import sysconfig
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from py_compile import PycInvalidationMode
 from typing import Any, Dict, Iterator, List, NamedTuple
 
 import yaml
@@ -22,14 +20,25 @@ from tests.support.faketime_server import TimeServer
 from tests.support.redis_server import redis_server
 
 ROOT = Path(__file__).resolve().parents[1]
-PYTHON = os.path.realpath(sys.executable)
 _LAUNCHER = """#!{python} -ISB
 import sys
-sys.path[:0] = [{directory!r}]
-sys.path.append({vendor!r})
+sys.path += [{directory!r}, {vendor!r}]
 from agent.cli import main
 sys.exit(main(status_file={status!r}))
 """
+
+
+def _python() -> str:
+    """The Python that the package starts, where it is new enough; else the one running this."""
+    system, enough = "/usr/bin/python3", "import sys; sys.exit(sys.version_info < (3, 9))"
+    try:
+        subprocess.run([system, "-IS", "-c", enough], check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return os.path.realpath(sys.executable)
+    return system
+
+
+PYTHON = _python()
 
 
 class Host(NamedTuple):
@@ -48,11 +57,8 @@ def launcher(directory: Path) -> Path:
     shutil.copytree(
         ROOT / "agent", directory / "agent", ignore=shutil.ignore_patterns("__pycache__")
     )
-    compileall.compile_dir(
-        directory / "agent",
-        quiet=1,
-        invalidation_mode=PycInvalidationMode.UNCHECKED_HASH,
-    )
+    compiling = ["-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash"]
+    subprocess.run([PYTHON, "-IS", *compiling, str(directory / "agent")], check=True)
     text = _LAUNCHER.format(
         python=PYTHON,
         directory=str(directory),
