@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import subprocess
@@ -241,6 +242,14 @@ def test_the_unit_is_sound_and_closed(tmp_path: Path) -> None:
     )
     complaints = [line for line in done.stderr.splitlines() if "is not executable" not in line]
     assert complaints == []
+
+
+def test_the_shipped_configuration_stays_as_it_was_first_shipped() -> None:
+    """Else dpkg asks about it wherever it was edited, and without a terminal the upgrade fails."""
+    shipped = (dist.PROJECT / "packaging" / "config.yaml").read_bytes()
+    assert hashlib.sha256(shipped).hexdigest() == (
+        "7a079a693b1e70d11b04a962d68d9b985470eb216bdbdc80067d142426ade953"
+    )
 
 
 def test_the_launcher_is_the_interpreter_line_the_fast_path_counts_on(built: Built) -> None:

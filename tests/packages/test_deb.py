@@ -96,7 +96,7 @@ def test_it_runs_and_is_ready_soon_after_its_installation(host: Host) -> None:
 
 
 def test_the_status_line_and_any_users_check_tell_the_offset(host: Host) -> None:
-    host.install(host.new)
+    host.machine.must(f"umask 077; {APT} {host.new}", timeout=120)
     wait_for(lambda: "CLOCK OK" in host.wait_for_reading(), what="a good reading")
 
     assert "ms" in host.wait_for_reading()
