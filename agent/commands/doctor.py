@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Iterator, List, Optional, Tuple
 
 from agent import clock, gather, processes, published, spawn
 from agent import config as configuration
-from agent.core import diagnosis, doctor, image_judge, image_service, judge
+from agent.core import diagnosis, doctor, image_judge, image_service, judge, rivals
 from agent.core.diagnosis import Diagnosis
 from agent.core.image import Image
-from agent.core.model import Observations, ServiceState
+from agent.core.model import ServiceState
 from agent.core.service_view import Program, leaders
 from agent.core.settings import Config, ServiceSettings
 from agent.errors import ConfigError, ForbiddenConfig, UsageError
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Seconds for all readings together; each probe has a shorter deadline of its own.
 DEADLINE = 6.0
+#: Seconds for asking a guest tool.
+ASKING = 1.0
 _HERE = Image(Tree("/"))
 
 
@@ -58,26 +60,22 @@ def run(arguments: argparse.Namespace, config_path: Optional[str]) -> int:
 
 def judge_image(root: str) -> Tuple[Diagnosis, ...]:
     """Everything found in the tree at ``root``. Raises UsageError when it cannot be looked at."""
-    if not os.path.isdir(root):
-        what = "is not a directory" if os.path.lexists(root) else "does not exist"
-        raise UsageError(f"--root {root!r} {what}")
     try:
         os.listdir(root)
-    except OSError as error:
-        raise UsageError(f"--root {root!r} cannot be read: {error.strerror}") from None
+    except NotADirectoryError:
+        raise UsageError(f"--root {root!r} is not a directory") from None
+    except FileNotFoundError:
+        what = "is a link that leads nowhere" if os.path.islink(root) else "does not exist"
+        raise UsageError(f"--root {root!r} {what}") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        why = getattr(error, "strerror", "") or error
+        raise UsageError(f"--root {root!r} cannot be read: {why}") from None
     directory = os.path.realpath(root)
     outside = "" if directory == "/" else directory
-    aim = f" --root={_quoted(directory)}" if outside else ""
-    found = image_judge.judge(Image(Tree(directory), aim=aim))
+    found = image_judge.judge(Image(Tree(directory), root=outside))
     return tuple(
         each._replace(where=tuple(outside + path for path in each.where)) for each in found
     )
-
-
-def _quoted(word: str) -> str:
-    import shlex
-
-    return shlex.quote(word)
 
 
 def _live(config_path: Optional[str]) -> Iterator[Diagnosis]:
@@ -91,8 +89,10 @@ def _live(config_path: Optional[str]) -> Iterator[Diagnosis]:
     except ConfigError as error:
         config, problems = Config(), error.problems
     seen = gather.once(config, clock.monotonic() + DEADLINE)
-    yield from doctor.conditions(judge.assess(config.policy, seen), seen)
-    yield from _around_the_service(config, seen)
+    assessment = judge.assess(config.policy, seen)
+    yield from doctor.conditions(assessment, seen, image_service.masks(_HERE))
+    yield from doctor.disk_against_memory(seen.service, image_judge.time_service(_HERE))
+    yield from _around_the_service(config, seen.service)
     own = _agent_facts(config)._replace(
         config_problems=problems,
         config_warnings=warnings,
@@ -106,25 +106,40 @@ def _live(config_path: Optional[str]) -> Iterator[Diagnosis]:
         yield doctor_statsd.look(config.statsd)
 
 
-def _around_the_service(config: Config, seen: Observations) -> Iterator[Diagnosis]:
-    """What lies behind the service: files, the configuration of chronyd, other programs."""
-    on_disk = (*image_service.service(_HERE), *image_service.program(_HERE))
-    yield from doctor.disk_against_memory(seen.service, on_disk)
+def _around_the_service(config: Config, service: Optional[ServiceState]) -> Iterator[Diagnosis]:
+    """What lies behind the service: other programs, the configuration of chronyd."""
     chronyds = _peeked("chronyd")
-    others = [p for name in (*doctor.DISCIPLINERS, *doctor.GUEST_TOOLS) for p in _peeked(name)]
-    yield from doctor.programs(others, chronyds, seen.service)
+    others = [program for name in rivals.DISCIPLINERS for program in _peeked(name)]
+    yield from rivals.disciplining(others, service)
+    yield from rivals.guests([_guest(p) for name in rivals.GUEST_TOOLS for p in _peeked(name)])
+    yield from rivals.chronyds(chronyds)
     for each in chronyds:
         if "-x" in processes.arguments(each.pid):
-            yield doctor.without_control(each.pid)
+            yield rivals.without_control(each.pid)
     if config.chrony.enabled:
         path = next((p for each in chronyds for p in _conf_of(each.pid)), "")
-        yield from image_judge.configuration(_HERE, path)
+        yield from image_judge.configuration(_HERE, path, _restart(service))
+
+
+def _restart(service: Optional[ServiceState]) -> Tuple[str, ...]:
+    unit = service.unit if service else ""
+    if not unit.startswith("chron"):
+        return ("# restart chronyd; it may step the clock: stop the workers first",)
+    return (f"systemctl restart {unit}  # may step the clock: stop the workers first",)
 
 
 def _peeked(name: str) -> List[Program]:
     """The living processes of that name, without helpers and those in containers."""
     peeked = [processes.peek(each.pid) for each in processes.find_named(name)]
-    return [p for p in leaders(p for p in peeked if p is not None) if not p.contained]
+    alive = leaders(program for program in peeked if program is not None)
+    # The kernel cuts a name after 15 characters; the one it was found by is whole.
+    return [program._replace(name=name) for program in alive if not program.contained]
+
+
+def _guest(program: Program) -> rivals.Guest:
+    ask = rivals.GUEST_TOOLS[program.name].ask
+    answer = spawn.run(ask, ASKING).stdout if ask else ""
+    return rivals.Guest(program, processes.arguments(program.pid), answer)
 
 
 def _conf_of(pid: int) -> Iterator[str]:

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from typing import Mapping, Tuple
 
 _STEPS = "WARNING: chronyd may step the clock when it starts; first stop what depends on the clock"
-_START = f"systemctl start chrony.service  # chronyd.service outside Debian. {_STEPS}"
-_RESTART = f"systemctl restart chrony.service  # chronyd.service outside Debian. {_STEPS}"
+#: The unit's name, as long as nobody knows what system this is.
+_EITHER = "chrony.service  # chronyd.service outside Debian."
+_BOTH = "chrony.service chronyd.service"
+_START = f"systemctl start {_EITHER} {_STEPS}"
+_RESTART = f"systemctl restart {_EITHER} {_STEPS}"
 _SOURCES = "chronyc -n sources  # Reach 0: no answer to the last eight questions"
 _NETWORK = "chronyc -n activity  # are the sources online? UDP port 123 must be open outwards"
 
@@ -34,7 +37,7 @@ CAUSES: Mapping[str, Cause] = {
     "not-running": Cause(
         "chronyd is not running: {seen}",
         (
-            "systemctl status chrony.service chronyd.service  # why it ended, is it masked?",
+            f"systemctl status --no-pager {_BOTH}  # why it ended, is it masked?",
             _START,
         ),
     ),
@@ -101,6 +104,20 @@ CAUSES: Mapping[str, Cause] = {
         ("chronyc -c -n tracking  # compare by hand", "chronyc --version; chronyd --version"),
     ),
 }
+
+
+#: The cause that is mended by mending the unit.
+DOWN = "not-running"
+
+
+def for_unit(advice: Tuple[str, ...], unit: str) -> Tuple[str, ...]:
+    """``advice`` for a host where chronyd's unit is known to be ``unit``."""
+    return tuple(
+        line.replace(_EITHER, f"{unit}  #").replace(
+            f"status --no-pager {_BOTH}", f"status --no-pager {unit}"
+        )
+        for line in advice
+    )
 
 
 def miss(cause: str, seen: str, *, first: Tuple[str, ...] = (), detail: Detail = _NONE) -> Miss:

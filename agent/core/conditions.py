@@ -12,6 +12,7 @@ from agent.core.model import (
     Observations,
     Policy,
     Reading,
+    ServiceState,
     Verdict,
     Weight,
 )
@@ -161,7 +162,7 @@ def judge_sync(policy: Policy, seen: Observations) -> Finding:
         verdict=Verdict.WARNING if voucher else Verdict.CRITICAL,
         cause=chrony.cause,
         summary=f"{said}; {otherwise}",
-        advice=chrony.advice,
+        advice=_what_mends(chrony, seen.service),
     )
 
 
@@ -222,6 +223,18 @@ CONDITIONS: Mapping[str, Judge] = {
     "reference": judge_reference,
     "drift": judge_drift,
 }
+
+
+def _what_mends(chrony: Miss, service: Optional[ServiceState]) -> Tuple[str, ...]:
+    """The advice of a miss, with the right unit's name. A chronyd that is down comes back by what
+    mends its unit: starting what is masked is how the trouble stays."""
+    if service is None or not service.unit.startswith("chron"):
+        return chrony.advice
+    from agent.core import chrony_causes
+
+    if chrony.cause == chrony_causes.DOWN and service.verdict is Verdict.CRITICAL:
+        return service.advice
+    return chrony_causes.for_unit(chrony.advice, service.unit)
 
 
 def _sound(answer: Observation) -> Observation:

@@ -99,6 +99,7 @@ def _told(each: Diagnosis) -> Iterator[str]:
         yield "    where: " + plain(", ".join(each.where), _LONGEST)
     if each.why:
         yield "    why: " + plain(each.why, _LONGEST)
-    for line in each.remedy:
-        prompt = "" if line.startswith("#") else "$ "
-        yield "    " + prompt + plain(line, _LONGEST)
+    if each.remedy:
+        yield "    to do:"
+    for line in each.remedy:  # without a prompt: several lines can be copied and pasted at once
+        yield "        " + plain(line, _LONGEST)

@@ -6,38 +6,47 @@ operator would look at next: the files behind systemd's memory, other daemons, t
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Tuple
 
 from agent.core import wording
 from agent.core.diagnosis import Diagnosis
 from agent.core.model import Assessment, Finding, Miss, Observations, ServiceState, Verdict
-from agent.core.service_view import Program
 
-#: Programs that steer the system clock, besides chronyd.
-DISCIPLINERS = ("ntpd", "systemd-timesyncd", "phc2sys", "ntpdate", "sntp")
-#: Guest tools that can set the clock of a virtual machine; whether they do is their own setting.
-GUEST_TOOLS: Mapping[str, str] = {
-    "vmtoolsd": "vmware-toolbox-cmd timesync disable",
-    "VBoxService": "# start VBoxService with --disable-timesync",
-    "prltoolsd": "# switch time synchronisation off in the settings of the virtual machine",
-    "xe-daemon": "# see /proc/sys/xen/independent_wallclock",
+_DRIFTS = (
+    "Nothing corrects this clock, or nothing will after the next restart: it drifts by up to"
+    " minutes a day, and locks judged by it fail."
+)
+_UNTIL = "The clock is right only until the next restart or reboot."
+_BLIND = "An error of this clock could go unnoticed."
+#: Why a condition matters, by its verdict.
+_WHY: Mapping[str, Mapping[Verdict, str]] = {
+    "service": {
+        Verdict.CRITICAL: _DRIFTS,
+        Verdict.WARNING: _UNTIL,
+        Verdict.UNKNOWN: "Whether a time daemon runs and will start at boot is not known.",
+    },
+    "sync": {
+        Verdict.CRITICAL: "Nobody vouches for this clock: its error may be anything.",
+        Verdict.WARNING: "Only a reference still vouches for this clock; nothing corrects it.",
+    },
+    "offset": {
+        Verdict.CRITICAL: "What compares times with other hosts acts on a wrong clock.",
+        Verdict.WARNING: "The error is on its way to where locks and timestamps fail.",
+    },
+    "reference": {
+        Verdict.CRITICAL: "Neither chronyd nor a reference vouches for this clock.",
+        Verdict.WARNING: "chronyd's own word is then all there is, and it can be wrong.",
+    },
 }
-
-_WHY: Mapping[Tuple[str, Verdict], str] = {
-    ("service", Verdict.CRITICAL): "Nothing corrects this clock, or nothing will after the next"
-    " restart: it drifts by up to minutes a day, and locks judged by it fail.",
-    ("service", Verdict.WARNING): "The clock is right only until the next restart or reboot, or"
-    " until two daemons disagree.",
-    ("service", Verdict.UNKNOWN): "Whether a time daemon runs and will start at boot is not known.",
-    ("sync", Verdict.CRITICAL): "Nobody vouches for this clock: its error may be anything.",
-    (
-        "sync",
-        Verdict.WARNING,
-    ): "Only a reference still vouches for this clock; nothing corrects it.",
-    ("offset", Verdict.CRITICAL): "What compares times with other hosts acts on a wrong clock.",
-    ("offset", Verdict.WARNING): "The error is on its way to where locks and timestamps fail.",
-    ("reference", Verdict.CRITICAL): "Neither chronyd nor a reference vouches for this clock.",
-    ("reference", Verdict.WARNING): "chronyd's own word is then all there is, and it can be wrong.",
+#: Where the verdict alone does not say it.
+_WHY_THIS: Mapping[str, str] = {
+    "masked-alias": "Whatever starts or watches chronyd by that name fails, a safety net included.",
+    "second-discipliner": "Each undoes what the other does: the clock swings, or steps.",
+    "contradictory-names": "Which of them runs after the next boot is chance.",
+    "activating": "Nothing corrects the clock until it has started.",
+    "deactivating": "Nothing will correct the clock once it has stopped.",
+    "wrong-program": "Whether it corrects the clock is not known.",
+    "process-stuck": "While it waits it corrects nothing.",
 }
 
 
@@ -47,6 +56,9 @@ ps redis-cli ss sudo systemctl systemd-analyze yum zypper
 """
 #: The programs our advice names; a line that begins with any other word is prose.
 _COMMANDS = frozenset(_COMMAND_WORDS.split())
+
+
+_SEE_OTHERS = ("# comes right with the other findings",)
 
 
 class AgentFacts(NamedTuple):
@@ -68,11 +80,21 @@ class AgentFacts(NamedTuple):
     state_directory: str = ""
 
 
-def conditions(assessment: Assessment, seen: Observations) -> Iterator[Diagnosis]:
-    """What ``check`` judges, one finding per condition, and one per reference."""
+def conditions(
+    assessment: Assessment, seen: Observations, masks: Mapping[str, str]
+) -> Iterator[Diagnosis]:
+    """What ``check`` judges, one finding per condition, and one per reference.
+
+    ``masks``: the files that mask, and what is known of each: the evidence for the service.
+    """
+    service = next((f for f in assessment.findings if f.condition == "service"), None)
     for finding in assessment.findings:
         if finding.condition == "reference":
             yield from _references(finding, seen)
+        elif finding is service:
+            yield _with_evidence(_taken_over(finding), masks)
+        elif service and finding.advice and finding.advice == service.advice:
+            yield _taken_over(finding)._replace(remedy=("# the same as for service",))
         else:
             yield _taken_over(finding)
 
@@ -84,9 +106,22 @@ def _taken_over(finding: Finding) -> Diagnosis:
         cause=finding.cause,
         verdict=finding.verdict,
         seen=finding.summary,
-        why=_WHY.get((finding.condition, finding.verdict), ""),
-        remedy=() if well else tuple(_shell(line) for line in finding.advice),
+        why="" if well else why(finding),
+        remedy=() if well else tuple(_shell(line) for line in finding.advice) or _SEE_OTHERS,
     )
+
+
+def why(finding: Finding) -> str:
+    """Why a finding that is not ok matters."""
+    known = _WHY.get(finding.condition, {}).get(finding.verdict, _BLIND)
+    return _WHY_THIS.get(finding.cause, known) if finding.condition == "service" else known
+
+
+def _with_evidence(told: Diagnosis, masks: Mapping[str, str]) -> Diagnosis:
+    """A fault with the files that mask: since when, and who made them."""
+    if told.verdict is Verdict.OK or not masks:
+        return told
+    return told._replace(seen=f"{told.seen}: {', '.join(masks.values())}", where=tuple(masks))
 
 
 def _shell(line: str) -> str:
@@ -103,7 +138,7 @@ def _references(finding: Finding, seen: Observations) -> Iterator[Diagnosis]:
             cause=miss.cause,
             verdict=finding.verdict,
             seen=miss.what,
-            why=_WHY.get(("reference", finding.verdict), ""),
+            why=why(finding),
             remedy=tuple(_shell(line) for line in miss.advice),
         )
     if not misses:
@@ -122,65 +157,14 @@ def disk_against_memory(
     if service is None or service.verdict is not Verdict.OK or not service.unit:
         return
     for each in on_disk:
-        if each.verdict > Verdict.OK:
+        if each.verdict >= Verdict.WARNING:
             yield each._replace(
                 verdict=Verdict.WARNING,
-                seen=f"{each.seen}; systemd has not noticed yet",
+                seen=f"{each.seen}; systemctl does not show it",
                 why="It will take effect at the next `daemon-reload` or reboot.",
             )
-
-
-def programs(
-    alive: Sequence[Program], chronyds: Sequence[Program], service: Optional[ServiceState]
-) -> Iterator[Diagnosis]:
-    """Other living programs that steer this clock, or may, and a second chronyd."""
-    known = service is not None and service.cause == "second-discipliner"
-    for program in alive:
-        if program.name in DISCIPLINERS and not known:
-            yield Diagnosis(
-                "service",
-                "second-discipliner",
-                Verdict.WARNING,
-                f"{program.name} runs as pid {program.pid}"
-                + (f" in {program.unit}" if program.unit else ", started by no unit"),
-                "Two daemons steer one clock.",
-                (
-                    f"systemctl disable --now {program.unit}"
-                    if program.unit
-                    else f"kill {program.pid}",
-                ),
-            )
-        elif program.name in GUEST_TOOLS:
-            yield Diagnosis(
-                "service",
-                "guest-tools",
-                Verdict.OK,
-                f"{program.name} runs as pid {program.pid}, and may set this clock",
-                "Guest tools that follow the hypervisor's clock step it under chronyd.",
-                (GUEST_TOOLS[program.name],),
-            )
-    if len(chronyds) > 1:
-        pids = ", ".join(str(each.pid) for each in chronyds)
-        yield Diagnosis(
-            "service",
-            "two-chronyds",
-            Verdict.WARNING,
-            f"more than one chronyd runs: pids {pids}",
-            "Unless all but one run with -x, they steer one clock against each other.",
-            ("ps -o pid,ppid,etime,args -C chronyd",),
-        )
-
-
-def without_control(pid: int) -> Diagnosis:
-    """A chronyd that was started with ``-x``: right in a container, odd on a host."""
-    return Diagnosis(
-        "service",
-        "no-clock-control",
-        Verdict.OK,
-        f"chronyd (pid {pid}) runs with -x: it measures this clock and does not correct it",
-        "In a container the clock is the host's to correct; anywhere else it is left to drift.",
-        ("# on a host of its own: remove -x from DAEMON_OPTS or OPTIONS of the chrony package",),
-    )
+        elif each.verdict > Verdict.OK:
+            yield each
 
 
 def agent(facts: AgentFacts) -> Iterator[Diagnosis]:

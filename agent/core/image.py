@@ -9,20 +9,29 @@ from agent.core.files import Files
 from agent.core.unitfiles import UnitFile
 
 _DPKG = "/var/lib/dpkg/info"
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-@:=+,%")
 
 
 class Image(NamedTuple):
     """One tree, and how commands are to be aimed at it."""
 
     files: Files
-    #: Goes between ``systemctl`` and its verb: `` --root=DIR``; empty for a running host.
-    aim: str = ""
     #: The directory the tree is in; ``""`` when it is the root itself.
     root: str = ""
 
+    @property
+    def inside(self) -> str:
+        """What to add to "install it": nothing on a running host."""
+        return " in the image" if self.root else ""
+
     def systemctl(self, *words: str) -> str:
         """A systemctl command for this tree."""
-        return " ".join(("systemctl" + self.aim, *words))
+        aim = ("--root=" + shell_word(self.root),) if self.root else ()
+        return " ".join(("systemctl", *aim, *map(shell_word, words)))
+
+    def outside(self, path: str) -> str:
+        """``path`` in this tree, as a shell outside of it has to be told."""
+        return shell_word(self.root + path)
 
     def dated(self, unit: UnitFile) -> str:
         """Where a unit file or link is, when it was made, and that no package owns it."""
@@ -30,6 +39,13 @@ class Image(NamedTuple):
         owner = _owner(self.files, unit.path)
         owned = {None: "", "": ", no package owns it"}.get(owner, f", from package {owner}")
         return f"{unit.path} (made {when}{owned})"
+
+
+def shell_word(text: str) -> str:
+    """``text`` as one word for a shell: names in an image are data, whoever made it."""
+    if text and _PLAIN.issuperset(text):
+        return text
+    return "'" + text.replace("'", "'\"'\"'") + "'"
 
 
 def _owner(files: Files, path: str) -> Optional[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Iterator, Optional, Tuple
 
 from agent.core import chrony_conf, chrony_conf_advice, unitfiles
+from agent.core import image_presets as presets
 from agent.core.diagnosis import Diagnosis
 from agent.core.files import Files
 from agent.core.image import Image
@@ -32,17 +33,38 @@ def judge(image: Image) -> Tuple[Diagnosis, ...]:
                 unitfiles.SEARCH[:1],
             ),
         )
+    if unitfiles.closed(files):
+        return (*time_service(image), *configuration(image))
     return (
-        *service(image),
-        *program(image),
+        *time_service(image),
         *rivals(image),
         *configuration(image),
         *agent(image),
     )
 
 
-def configuration(image: Image, path: str = "") -> Iterator[Diagnosis]:
-    """chrony.conf, as the image's chronyd will read it."""
+def time_service(image: Image) -> Tuple[Diagnosis, ...]:
+    """What the unit files say about chronyd, or that whoever asks may not see them."""
+    closed = unitfiles.closed(image.files)
+    return (_closed(closed),) if closed else (*service(image), *program(image))
+
+
+def _closed(directories: Tuple[str, ...]) -> Diagnosis:
+    return Diagnosis(
+        "service",
+        "no-permission",
+        Verdict.UNKNOWN,
+        f"you may not look into {' and '.join(directories)}",
+        "What starts at boot is decided by what is in there.",
+        ("# run doctor as root",),
+        directories,
+    )
+
+
+def configuration(
+    image: Image, path: str = "", restart: Tuple[str, ...] = ()
+) -> Iterator[Diagnosis]:
+    """chrony.conf, as the image's chronyd will read it; ``restart`` makes a running one do so."""
     files = image.files
     found = path or conf_path(files)
     if found is None:
@@ -57,7 +79,8 @@ def configuration(image: Image, path: str = "") -> Iterator[Diagnosis]:
                 chrony_conf.PLACES[:1],
             )
         return
-    yield from chrony_conf_advice.judge(chrony_conf.read(files, found), unprivileged=True)
+    conf = chrony_conf.read(files, found)
+    yield from chrony_conf_advice.judge(conf, True, image.outside, restart)
 
 
 def conf_path(files: Files) -> Optional[str]:
@@ -90,19 +113,24 @@ def agent(image: Image) -> Iterator[Diagnosis]:
             "clock-agent",
             "not-installed",
             Verdict.OK,
-            "clock-agent is not installed in this image",
+            "clock-agent is not installed here",
             why,
-            ("# install the clock-agent package in the image",),
+            (f"# install the clock-agent package{image.inside}",),
         )
-    elif not unitfiles.boot_links(files, AGENT_UNIT):
-        yield Diagnosis(
+    elif unitfiles.boot_links(files, AGENT_UNIT):
+        yield Diagnosis("clock-agent", "enabled", Verdict.OK, f"{AGENT_UNIT} is enabled")
+        yield from presets.will_disable(image, "clock-agent", AGENT_UNIT)
+    else:
+        enable = (image.systemctl("enable", AGENT_UNIT),)
+        disabled = Diagnosis(
             "clock-agent",
             "disabled",
             Verdict.WARNING,
             f"{AGENT_UNIT} is installed but disabled",
             why,
-            (image.systemctl("enable", AGENT_UNIT),),
+            enable,
             (unit.path,),
         )
-    else:
-        yield Diagnosis("clock-agent", "enabled", Verdict.OK, f"{AGENT_UNIT} is enabled")
+        yield from (
+            tuple(presets.will_enable(image, "clock-agent", AGENT_UNIT, enable)) or (disabled,)
+        )

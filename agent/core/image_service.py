@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Tuple
+from typing import Iterator, Mapping, Tuple
 
+from agent.core import image_presets as presets
 from agent.core import unitfiles
 from agent.core.diagnosis import Diagnosis
 from agent.core.files import Files
@@ -12,10 +13,12 @@ from agent.core.model import Verdict
 from agent.core.unitfiles import UnitFile
 from agent.core.units import OTHER_UNITS
 
+TOPIC = "service"
 #: Debian's name first: where both lead to something, chronyd.service is an alias there.
 _REAL_NAMES = ("chrony.service", "chronyd.service")
-_PROGRAMS = ("/usr/sbin/chronyd", "/usr/bin/chronyd", "/sbin/chronyd", "/usr/local/sbin/chronyd")
 _INIT_SCRIPTS = ("/etc/init.d/chrony", "/etc/init.d/chronyd")
+#: Where systemd looks for a program that is named without its directory.
+_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 _SYSV_GENERATOR = "/usr/lib/systemd/system-generators/systemd-sysv-generator"
 
 _AT_BOOT = "Hosts made from this image boot without a time daemon, and nothing will have failed."
@@ -54,16 +57,22 @@ def service(image: Image) -> Iterator[Diagnosis]:
     if not enabled:
         yield _not_enabled(image, unit, tuple(alias.name for alias in masked))
         return
-    if unitfiles.first_boot(files):
-        yield from _preset_against(image, unit)
+    yield from presets.will_disable(image, TOPIC, unit.name)
     if not unit.masks:
         seen = f"{unit.name} is enabled by {enabled[0]}"
-        yield Diagnosis("service", "enabled", Verdict.OK, seen, where=enabled)
+        yield Diagnosis(TOPIC, "enabled", Verdict.OK, seen, where=enabled)
+
+
+def masks(image: Image) -> Mapping[str, str]:
+    """The files that mask chronyd's unit or another name of it, and what is known of each."""
+    unit = main_unit(image.files)
+    found = (unit, *_aliases(image.files, unit))
+    return {each.path: image.dated(each) for each in found if each.masks}
 
 
 def _masked(image: Image, unit: UnitFile) -> Diagnosis:
     return Diagnosis(
-        "service",
+        TOPIC,
         "masked" if unit.kind == "masked" else "empty-unit-file",
         Verdict.CRITICAL,
         f"{unit.name} is masked by {image.dated(unit)}",
@@ -75,7 +84,7 @@ def _masked(image: Image, unit: UnitFile) -> Diagnosis:
 
 def _masked_alias(image: Image, unit: UnitFile, alias: UnitFile) -> Diagnosis:
     return Diagnosis(
-        "service",
+        TOPIC,
         "masked-alias",
         Verdict.WARNING,
         f"{alias.name}, another name of {unit.name}, is masked by {image.dated(alias)}",
@@ -93,7 +102,7 @@ def _twin(image: Image, unit: UnitFile) -> Iterator[Diagnosis]:
             continue
         if unitfiles.boot_links(image.files, name):
             yield Diagnosis(
-                "service",
+                TOPIC,
                 "contradictory-names",
                 Verdict.WARNING,
                 f"{name} and {unit.name} are two units for one daemon, and both are enabled",
@@ -119,43 +128,22 @@ def _enabled(files: Files, unit: UnitFile) -> Tuple[str, ...]:
 
 def _not_enabled(image: Image, unit: UnitFile, masked: Tuple[str, ...]) -> Diagnosis:
     files = image.files
-    wanted, rule = unitfiles.preset(files, unit.name)
     remedy = tuple(image.systemctl("unmask", name) for name in masked)
     remedy += (image.systemctl("enable", unit.name),)
-    if unitfiles.first_boot(files) and wanted and not unit.masks:
-        return Diagnosis(
-            "service",
-            "enabled-by-preset",
-            Verdict.OK,
-            f"{unit.name} has no boot link; the first boot will make one"
-            f" ({rule or 'no preset says otherwise'})",
-            "It depends on the machine id staying unset until then.",
-            remedy,
-            (unit.path,),
-        )
+    by_preset = () if unit.masks else tuple(presets.will_enable(image, TOPIC, unit.name, remedy))
+    if by_preset:
+        return by_preset[0]
+    idle = unitfiles.idle_links(files, unit.name)
     return Diagnosis(
-        "service",
+        TOPIC,
         "disabled",
         Verdict.CRITICAL,
-        f"{unit.name} is disabled: no target pulls it in",
+        f"{unit.name} is disabled: no target pulls it in"
+        + (f"; {idle[0]} looks like a boot link, but leads to nothing" if idle else ""),
         _AT_BOOT,
         remedy,
-        (unit.path,),
+        (unit.path, *idle),
     )
-
-
-def _preset_against(image: Image, unit: UnitFile) -> Iterator[Diagnosis]:
-    wanted, rule = unitfiles.preset(image.files, unit.name)
-    if not wanted:
-        yield Diagnosis(
-            "service",
-            "disabled-by-preset",
-            Verdict.WARNING,
-            f"{unit.name} is enabled, but the first boot applies presets, and {rule} disables it",
-            "A systemd that applies presets in full will undo the boot link.",
-            (f"# add a line `enable {unit.name}` to an earlier preset file",),
-            (rule,),
-        )
 
 
 def _without_unit(image: Image, unit: UnitFile) -> Diagnosis:
@@ -165,23 +153,23 @@ def _without_unit(image: Image, unit: UnitFile) -> Diagnosis:
         return _init_script(files, script)
     if unit.kind == "dangling":
         return Diagnosis(
-            "service",
+            TOPIC,
             "dangling-unit",
             Verdict.CRITICAL,
             f"{image.dated(unit)} leads nowhere: chronyd's unit file is gone",
             _AT_BOOT,
-            ("# reinstall the chrony package in the image",),
+            (f"# reinstall the chrony package{image.inside}",),
             (unit.path,),
         )
     program_path = _program(files)
     seen = f"no unit starts {program_path}" if program_path else "chrony is not installed"
     return Diagnosis(
-        "service",
+        TOPIC,
         "not-found" if program_path else "not-installed",
         Verdict.CRITICAL,
         f"{seen}: there is neither chronyd.service nor chrony.service",
         _AT_BOOT,
-        ("# install the chrony package in the image",),
+        (f"# install the chrony package{image.inside}",),
         (f"{unitfiles.SEARCH[4]}/chronyd.service",),
     )
 
@@ -196,7 +184,7 @@ def _init_script(files: Files, script: str) -> Diagnosis:
     ]
     well = bool(links) and files.entry(_SYSV_GENERATOR).kind == "file"
     return Diagnosis(
-        "service",
+        TOPIC,
         "init-script-only",
         Verdict.WARNING if well else Verdict.CRITICAL,
         f"only the init script {script} starts chronyd"
@@ -208,11 +196,7 @@ def _init_script(files: Files, script: str) -> Diagnosis:
 
 
 def _program(files: Files) -> str:
-    for path in _PROGRAMS:
-        end = files.resolve(path)
-        if end and files.entry(end).kind == "file":
-            return path
-    return ""
+    return next((path for path in _places("chronyd") if _executable(files, path)), "")
 
 
 def program(image: Image) -> Iterator[Diagnosis]:
@@ -222,7 +206,7 @@ def program(image: Image) -> Iterator[Diagnosis]:
         return
     if image.files.read(unit.path) is None:
         yield Diagnosis(
-            "service",
+            TOPIC,
             "unreadable-unit",
             Verdict.UNKNOWN,
             f"you may not read {unit.path}",
@@ -231,32 +215,42 @@ def program(image: Image) -> Iterator[Diagnosis]:
             (unit.path,),
         )
         return
-    settings = unitfiles.settings(image.files, unit.name)
+    files = image.files
+    settings = unitfiles.settings(files, unit.name)
+    paths = " ".join(map(image.outside, settings.paths))
     starts = settings.get("Service", "ExecStart")
     if not starts:
         yield Diagnosis(
-            "service",
+            TOPIC,
             "bad-setting",
             Verdict.CRITICAL,
             f"{unit.name} has no ExecStart= left once its drop-ins are applied",
             _AT_BOOT,
-            (image.systemctl("cat", unit.name), "# mend the file that empties it"),
+            (f"cat {paths}", "# mend the file that empties it"),
             settings.paths,
         )
         return
-    path = starts[0].lstrip("@-:+!|").split(" ")[0].strip('"')
-    end = image.files.resolve(path) if path.startswith("/") else ""
-    entry = image.files.entry(end) if end else None
-    if entry is None or entry.kind != "file" or not entry.executable:
+    start = starts[0].lstrip("@-:+!|").split(" ")[0].strip('"')
+    if not any(_executable(files, path) for path in _places(start)):
         yield Diagnosis(
-            "service",
+            TOPIC,
             "program-missing",
             Verdict.CRITICAL,
-            f"{unit.name} starts {path}, which is not there or cannot be run",
+            f"{unit.name} starts {start}, which is not there or cannot be run",
             _AT_BOOT,
-            ("# reinstall the chrony package in the image",),
-            (path, *settings.paths),
+            (f"# reinstall the chrony package{image.inside}",),
+            (_places(start)[0], *settings.paths),
         )
+
+
+def _places(program: str) -> Tuple[str, ...]:
+    """Where ``program`` may be."""
+    return (program,) if program.startswith("/") else tuple(f"{d}/{program}" for d in _PATH)
+
+
+def _executable(files: Files, path: str) -> bool:
+    entry = files.entry(files.resolve(path) or path)
+    return entry.kind == "file" and entry.executable
 
 
 def rivals(image: Image) -> Iterator[Diagnosis]:
@@ -266,14 +260,16 @@ def rivals(image: Image) -> Iterator[Diagnosis]:
     for name in OTHER_UNITS:
         unit = unitfiles.find(files, name)
         links = unitfiles.boot_links(files, name)
-        if unit.kind != "file" or not links:
+        by_preset, rule = unitfiles.preset_enables(files, name)
+        if unit.kind != "file" or not (links or by_preset):
             continue
+        how = "enabled" if links else f"will be enabled by the first boot ({rule or 'no preset'})"
         yield Diagnosis(
-            "service",
+            TOPIC,
             "second-discipliner",
             Verdict.WARNING,
-            f"{name} is installed and enabled beside {chrony}",
+            f"{name} is installed and {how} beside {chrony}",
             "Two daemons steer one clock, or systemd stops one of them, and not always the same.",
-            (image.systemctl("disable", name),),
+            (image.systemctl("disable" if links else "mask", name),),
             (unit.path, *links),
         )

@@ -174,7 +174,7 @@ def _cautioned(policy: Policy, readings: Sequence[Reading], finding: Finding) ->
     believed = credible(policy, readings)
     if believed is None:
         unknown = f"{caution}: nobody knows how far this clock will move"
-        return finding._replace(advice=(*finding.advice, unknown))
+        return finding._replace(advice=(unknown, *finding.advice))
     if judge_reading(policy, believed) is not Verdict.CRITICAL:
         return finding
     known = f"{caution}: this clock will move {wording.back(believed)}"

@@ -123,7 +123,7 @@ NOT_RUNNING: Tuple[Cause, ...] = (
         "restart-loop",
         lambda v: v.looping,
         DOWN,
-        "{unit} ends and is restarted again and again ({restarts} times so far, {state})",
+        "{unit} ends and is started again by systemd ({restarts} restarts so far; now {state})",
         (remedies.journal, remedies.restart),
     ),
     Cause(
@@ -168,28 +168,28 @@ NOT_RUNNING: Tuple[Cause, ...] = (
         lambda v: ask.failed(v) and v.cannot_run,
         BROKEN,
         "{unit} failed: {program} cannot be run (status 203)",
-        (remedies.reinstall, remedies.enable_now),
+        (remedies.reinstall, remedies.enable_afresh),
     ),
     Cause(
         "failed-signal",
         lambda v: ask.failed(v) and bool(v.killed_by),
         DOWN,
         "{unit} failed: {end}",
-        (remedies.enable_now,),
+        (remedies.enable_afresh,),
     ),
     Cause(
         "failed-exit-code",
         lambda v: ask.failed(v) and v.unit.result == "exit-code",
         DOWN,
         "{unit} failed: it ended with an error ({end})",
-        (remedies.journal, remedies.enable_now),
+        (remedies.journal, remedies.enable_afresh),
     ),
     Cause(
         "failed",
         ask.failed,
         DOWN,
         "{unit} failed: {result}",
-        (remedies.journal, remedies.enable_now),
+        (remedies.journal, remedies.enable_afresh),
     ),
     # Inactive.
     Cause(

@@ -46,6 +46,11 @@ def enable_now(view: View) -> Tuple[str, ...]:
     return (f"systemctl enable --now {view.unit.id}",)
 
 
+def enable_afresh(view: View) -> Tuple[str, ...]:
+    """The same for a unit that failed: systemd may have had enough of starting it."""
+    return (f"systemctl reset-failed {view.unit.id}", *enable_now(view))
+
+
 def restart(view: View) -> Tuple[str, ...]:
     """Start it afresh."""
     return (f"systemctl restart {view.unit.id}",)

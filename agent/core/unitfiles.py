@@ -103,15 +103,41 @@ def aliases(files: Files, real: str) -> Tuple[str, ...]:
 
 
 def boot_links(files: Files, name: str) -> Tuple[str, ...]:
-    """The paths of the links that pull ``name`` in when a target or another unit starts."""
-    found: List[str] = []
+    """The paths of the links that pull ``name`` in when a target or another unit starts.
+
+    ``systemctl is-enabled`` counts what systemd itself ignores at boot: what is no link, and what
+    is void (linked to /dev/null or to an empty file), which also hides the links behind it. Tried
+    on systemd 252.
+    """
+    return tuple(e.path for e in _in_wants(files, name) if e.kind == "link" and not _void(files, e))
+
+
+def idle_links(files: Files, name: str) -> Tuple[str, ...]:
+    """The paths of what only looks like a boot link of ``name``."""
+    return tuple(e.path for e in _in_wants(files, name) if e.kind != "link" or _void(files, e))
+
+
+def _in_wants(files: Files, name: str) -> Tuple[Entry, ...]:
+    """What is called ``name`` in each kind of .wants and .requires; the first directory wins."""
+    chosen: Dict[str, Entry] = {}
     for directory in SEARCH:
         for wants in files.names(directory):
-            if wants.endswith((".wants", ".requires")):
+            if wants.endswith((".wants", ".requires")) and wants not in chosen:
                 entry = files.entry(f"{directory}/{wants}/{name}")
-                if entry.kind in ("link", "file"):
-                    found.append(entry.path)
-    return tuple(found)
+                if entry.kind != "missing":
+                    chosen[wants] = entry
+    return tuple(chosen.values())
+
+
+def _void(files: Files, link: Entry) -> bool:
+    end = files.resolve(link.path)
+    target = files.entry(end) if end else link
+    return "/dev/null" in (end, link.target) or (target.kind == "file" and not target.size)
+
+
+def closed(files: Files) -> Tuple[str, ...]:
+    """The directories of unit files that whoever asks may not look into."""
+    return tuple(d for d in SEARCH if files.entry(f"{d}/chronyd.service").kind == "denied")
 
 
 def settings(files: Files, name: str) -> Settings:
@@ -181,3 +207,11 @@ def first_boot(files: Files) -> bool:
     """True when systemd will take the next boot for the first one and run ``preset-all``."""
     text = files.read("/etc/machine-id")
     return text is None or text.strip() == "uninitialized"
+
+
+def preset_enables(files: Files, name: str) -> Tuple[bool, str]:
+    """Whether the first boot will enable ``name`` by itself, and the file that says so."""
+    wanted, rule = preset(files, name)
+    install = settings(files, name)
+    links = install.get("Install", "WantedBy") + install.get("Install", "RequiredBy")
+    return wanted and bool(links) and first_boot(files), rule

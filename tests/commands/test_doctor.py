@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List
 
 import pytest
 
+from agent.commands import doctor
+from agent.errors import UsageError
 from tests.support.command import clock_agent, configuration
 from tests.support.fakes import executable
 from tests.support.nobody import as_nobody
@@ -41,7 +43,7 @@ def test_a_fault_fails_the_build_and_prints_the_path_and_the_remedy(tmp_path: Pa
     lines = answer.stdout.splitlines()
     assert lines[1].startswith("CRITICAL service masked: ")
     assert f"{tmp_path}/etc/systemd/system/chrony.service" in answer.stdout
-    assert f"    $ systemctl --root={tmp_path} unmask chrony.service" in lines
+    assert f"        systemctl --root={tmp_path} unmask chrony.service" in lines
 
 
 def test_the_worst_comes_first(tmp_path: Path) -> None:
@@ -74,33 +76,53 @@ def test_a_path_with_a_space_makes_a_remedy_that_works_as_printed(tmp_path: Path
     assert f"systemctl --root='{tmp_path}/my image' unmask" in answer.stdout
 
 
-@pytest.mark.parametrize("kind", ["missing", "file", "dangling link"])
-def test_a_root_that_is_no_directory_is_an_error_and_no_verdict(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda _: None, "does not exist"),
+        (lambda root: root.write_text("x", "utf-8"), "is not a directory"),
+        (lambda root: os.mkfifo(root), "is not a directory"),
+        (lambda root: root.symlink_to("nowhere"), "is a link that leads nowhere"),
+        (lambda root: root.symlink_to("root"), "cannot be read: Too many levels of symbolic links"),
+    ],
+)
+def test_a_root_that_is_no_directory_is_an_error_and_no_verdict(
+    tmp_path: Path, make: Callable[[Path], None], said: str
+) -> None:
     root = tmp_path / "root"
-    if kind == "file":
-        root.write_text("x", "utf-8")
-    elif kind == "dangling link":
-        root.symlink_to("nowhere")
+    make(root)
     answer = clock_agent("doctor", "--root", str(root))
     assert answer.status == UNKNOWN
-    assert str(root) in answer.stderr
-    assert answer.stderr.count("\n") == 1
+    assert answer.stderr == f"clock-agent: --root '{root}' {said}\n"
 
 
-def test_a_root_that_may_not_be_read_is_an_error(private_dir: Path) -> None:
-    red_hat(private_dir)
+@pytest.mark.parametrize("below", ["", "image"])
+def test_a_root_that_may_not_be_read_is_an_error(private_dir: Path, below: str) -> None:
+    red_hat(private_dir / below)
 
     def judge() -> str:
-        from agent.commands import doctor
-        from agent.errors import UsageError
-
         try:
-            doctor.judge_image(str(private_dir))
+            doctor.judge_image(str(private_dir / below))
         except UsageError as error:
             return error.message
         return ""
 
-    assert "Permission denied" in as_nobody(judge)
+    assert "cannot be read: Permission denied" in as_nobody(judge)
+
+
+def test_judging_needs_no_rights_and_what_is_closed_is_unknown(private_dir: Path) -> None:
+    private_dir.chmod(0o755)
+    red_hat(private_dir)
+
+    def judge() -> str:
+        return " ".join(f"{e.cause}={e.verdict.word}" for e in doctor.judge_image(str(private_dir)))
+
+    assert "enabled=ok" in as_nobody(judge)
+    (private_dir / "etc/systemd/system").chmod(0o700)
+    said = as_nobody(judge)
+    assert "no-permission=unknown" in said
+    assert "critical" not in said
+    assert "warning" not in said
 
 
 def test_the_root_of_this_machine_can_be_judged_from_its_files() -> None:
@@ -167,6 +189,21 @@ def test_a_broken_configuration_is_a_finding_and_the_rest_is_still_looked_at(
     assert " sync " in answer.stdout
 
 
+def test_systemctl_is_only_asked_and_only_once_at_a_time(
+    tmp_path: Path, live: Dict[str, Any]
+) -> None:
+    """Its other verbs change the host, and D-Bus starts what one only asks about."""
+    executable(
+        tmp_path / "systemctl",
+        f"#!/bin/sh\nmkdir {tmp_path}/busy || echo overlap >>{tmp_path}/asked\n"
+        f'echo "$1" >>{tmp_path}/asked; sleep 0.3; rmdir {tmp_path}/busy; exit 1\n',
+    )
+    doctor_says(tmp_path, live)
+    asked = (tmp_path / "asked").read_text("utf-8").split()
+    assert asked == ["show"] * len(asked)
+    assert asked
+
+
 def test_prose_in_a_remedy_is_a_comment_and_commands_are_not(
     tmp_path: Path, live: Dict[str, Any]
 ) -> None:
@@ -180,8 +217,10 @@ def test_prose_in_a_remedy_is_a_comment_and_commands_are_not(
                     "clock-agent",
                     "grep",
                     "journalctl",
+                    "printf",
                     "ps",
                     "redis-cli",
+                    "sed",
                     "ss",
                     "sudo",
                     "systemctl",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 from typing import Callable, Dict, List, Optional, Tuple
 
@@ -10,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.core import chrony_conf, chrony_conf_advice
+from agent.core import chrony_conf, chrony_conf_advice, diagnosis
 from agent.core.chrony_conf import Conf
 from agent.core.diagnosis import Diagnosis
 from agent.core.files import Entry
+from agent.core.image import Image
 from agent.core.model import Verdict
 from agent.tree import Tree
 
@@ -88,6 +90,47 @@ def test_each_fault_is_the_only_finding(text: str, cause: str) -> None:
 def test_what_could_be_better_is_a_note_and_no_fault(text: str, cause: str) -> None:
     notes = [each for each in chrony_conf_advice.judge(conf(text), True) if each.note]
     assert [each.cause for each in notes] == [cause]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD.replace("pool ntp.example iburst", ""),
+        GOOD.replace("pool", "server"),
+        GOOD + "local stratum 10\n",
+        GOOD + "local",
+        GOOD.replace("1 3", "1 -1"),
+        GOOD.replace("makestep 1 3", ""),
+        GOOD + "cmdport 0\n",
+        GOOD.replace("rtcsync", ""),
+        GOOD.replace("\nmaxclockerror 50\n", ""),
+        "cmdport 0\nlocal\nmakestep 1 -1",
+        "",
+    ],
+)
+def test_the_printed_commands_mend_the_file(tmp_path: Path, text: str) -> None:
+    (tmp_path / "etc dir").mkdir()
+    (tmp_path / "etc dir" / "chrony.conf").write_text(text, "utf-8")
+    image = Image(Tree(str(tmp_path)), root=str(tmp_path))
+
+    def found() -> List[Diagnosis]:
+        read = chrony_conf.read(image.files, "/etc dir/chrony.conf")
+        return list(chrony_conf_advice.judge(read, True, image.outside))
+
+    for line in [line for each in found() for line in each.remedy]:
+        subprocess.run(["sh", "-c", line], check=True)
+    assert [each.cause for each in found() if each.remedy] == []
+
+
+def test_on_a_host_chronyd_is_restarted_once_after_the_last_change() -> None:
+    text = "local\nservre x\nmakestep 1 -1\n"
+    found = diagnosis.ordered(chrony_conf_advice.judge(conf(text), True, restart=("restart it",)))
+    faults = [each for each in found if each.verdict > Verdict.OK]
+    assert [each.remedy[-1] == "restart it" for each in faults] == [False, False, False, True]
+    assert all("restarted" in each.remedy[-1] for each in faults[:-1])
+    notes = [each for each in found if each.note]
+    assert notes
+    assert all("starts next" in each.remedy[-1] for each in notes)
 
 
 def test_a_line_is_named_with_its_number() -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.core import chrony_causes
 from agent.core.conditions import best, judge_reading, watched
 from agent.core.judge import assess
 from agent.core.model import (
@@ -306,6 +307,24 @@ def test_workers_are_stopped_before_a_remedy_that_may_make_the_clock_jump(
     advice = of(assess(POLICY, observed_), condition).advice
     cautions = [line for line in advice if "stop the workers before `chronyc makestep`" in line]
     assert [line.rsplit(": ", 1)[1] for line in cautions] == ([caution] if caution else [])
+    assert advice[: len(cautions)] == tuple(cautions)  # whoever works from the top reads it in time
+
+
+def test_a_chronyd_that_is_down_is_brought_back_by_what_mends_its_unit() -> None:
+    masked = seen(chrony_causes.miss("not-running", "x"), state=service(CRITICAL, "masked"))
+    assert of(assess(POLICY, masked), "sync").advice[1:] == ("cure masked",)
+    running = service(WARNING, "disabled")._replace(unit="chronyd.service")
+    hung = seen(chrony_causes.miss("hung", "x"), redis(0.0), state=running)
+    advice = of(assess(POLICY, hung), "sync").advice
+    assert any(line.startswith("systemctl restart chronyd.service ") for line in advice)
+    assert "chrony.service" not in str(advice)
+
+
+def test_as_long_as_the_unit_is_not_known_both_names_are_given() -> None:
+    for state in (None, service(CRITICAL, "down")._replace(unit="ntpsec.service")):
+        down = seen(chrony_causes.miss("not-running", "x"), state=state)
+        advice = str(of(assess(POLICY, down), "sync").advice)
+        assert "chrony.service  # chronyd.service outside Debian" in advice
 
 
 @pytest.mark.parametrize(

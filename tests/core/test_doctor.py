@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 from zlib import crc32
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.core import diagnosis, doctor, image_judge
+from agent.core import diagnosis, doctor, image_judge, judge, rivals
 from agent.core.diagnosis import Diagnosis
 from agent.core.files import Entry
 from agent.core.image import Image
-from agent.core.model import ServiceState, Verdict
+from agent.core.model import Finding, Observations, Policy, ServiceState, Verdict
 from agent.core.service_view import Program
+from tests.support.values import miss
 
 WELL = ServiceState(
     "chrony.service", "loaded", "active", "running", "enabled", Verdict.OK, "active", "fine"
@@ -58,12 +59,57 @@ def test_what_the_disk_says_is_only_news_while_systemd_says_all_is_well() -> Non
     assert list(doctor.disk_against_memory(None, on_disk)) == []
 
 
+def test_what_may_not_be_read_on_disk_is_unknown_and_no_fault() -> None:
+    (told,) = doctor.disk_against_memory(WELL, [found(Verdict.UNKNOWN)])
+    assert told.verdict is Verdict.UNKNOWN
+
+
+def test_a_mask_is_told_with_its_file_and_a_remedy_only_once() -> None:
+    state = WELL._replace(
+        verdict=Verdict.CRITICAL, cause="masked", what="it is masked", advice=("unmask it",)
+    )
+    seen = Observations(miss("chronyd", "not-running"), state, (), 1e6, ())
+    masks = {"/etc/x": "/etc/x (made in May)"}
+    told = {e.topic: e for e in doctor.conditions(judge.assess(Policy(), seen), seen, masks)}
+    assert told["service"].seen == "it is masked: /etc/x (made in May)"
+    assert told["service"].where == ("/etc/x",)
+    assert told["service"].remedy[-1] == "# unmask it"
+    assert told["sync"].remedy == ("# the same as for service",)
+
+
+@pytest.mark.parametrize("condition", ["service", "sync", "offset", "reference", "drift"])
+@pytest.mark.parametrize("verdict", [v for v in Verdict if v is not Verdict.OK])
+def test_whatever_is_wrong_it_is_said_why_it_matters(condition: str, verdict: Verdict) -> None:
+    assert doctor.why(Finding(condition, verdict, "x", "seen")).endswith(".")
+
+
 def test_a_daemon_that_the_service_finding_has_named_is_not_named_twice() -> None:
     rival = Program(7, "ntpd", "ntpd", "S", unit="ntpsec.service")
-    (told,) = doctor.programs([rival], [], WELL)
+    (told,) = rivals.disciplining([rival], WELL)
     assert told.remedy == ("systemctl disable --now ntpsec.service",)
     known = WELL._replace(cause="second-discipliner", verdict=Verdict.WARNING)
-    assert list(doctor.programs([rival], [], known)) == []
+    assert list(rivals.disciplining([rival], known)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "answer", "causes"),
+    [
+        ("vmtoolsd", (), "Enabled\n", ["second-discipliner"]),
+        ("vmtoolsd", (), "Disabled\n", []),
+        ("vmtoolsd", (), "", ["guest-tools"]),
+        ("VBoxService", (), "", ["second-discipliner"]),
+        ("VBoxService", ("VBoxService", "--disable-timesync"), "", []),
+        ("prltoolsd", (), "", ["guest-tools"]),
+    ],
+)
+def test_guest_tools_are_a_fault_only_where_they_are_seen_to_set_the_clock(
+    name: str, arguments: Tuple[str, ...], answer: str, causes: List[str]
+) -> None:
+    told = list(rivals.guests([rivals.Guest(Program(7, name), arguments, answer)]))
+    assert [each.cause for each in told] == causes
+    assert all(name in each.seen and each.remedy for each in told)
+    faults = [each for each in told if each.verdict is Verdict.WARNING]
+    assert [each.cause for each in faults] == [c for c in causes if c != "guest-tools"]
 
 
 @pytest.mark.parametrize(

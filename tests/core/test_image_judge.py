@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
+import subprocess
 from pathlib import Path
 from typing import Callable, Dict, NamedTuple, Tuple
 
@@ -13,7 +16,7 @@ from agent.core.diagnosis import Diagnosis, worst
 from agent.core.image import Image as Judged
 from agent.core.model import Verdict
 from agent.tree import Tree
-from tests.support.trees import UNIT, WANTS, Image, debian, red_hat
+from tests.support.trees import HEALTHY_CONF, UNIT, WANTS, Image, debian, red_hat
 
 ETC = "etc/systemd/system"
 LIB = "usr/lib/systemd/system"
@@ -24,7 +27,7 @@ REAL = {"debian": "chrony.service", "red-hat": "chronyd.service"}
 
 def judged(image: Image) -> Dict[str, Diagnosis]:
     """Findings that are not simply well, by topic and cause."""
-    found = image_judge.judge(Judged(Tree(str(image.root)), aim=f" --root={image.root}"))
+    found = image_judge.judge(Judged(Tree(str(image.root)), root=str(image.root)))
     return {f"{each.topic} {each.cause}": each for each in found}
 
 
@@ -278,6 +281,62 @@ def test_an_image_whose_first_boot_applies_presets_may_lack_the_boot_link(tmp_pa
     found = judged(image)
     assert found["service enabled-by-preset"].verdict is Verdict.OK
     assert "90-default.preset" in found["service enabled-by-preset"].seen
+
+
+def test_presets_decide_about_clock_agent_and_about_rivals_as_well(tmp_path: Path) -> None:
+    image = debian(tmp_path)  # without any preset, everything is enabled
+    image.remove("etc/machine-id")
+    agent = f"{LIB}/clock-agent.service"
+    image.write(agent, UNIT.replace("Type=forking\n", ""))
+    image.remove(f"{WANTS}/clock-agent.service")
+    image.write(f"{LIB}/systemd-timesyncd.service", UNIT)
+    found = judged(image)
+    assert found["clock-agent enabled-by-preset"].verdict is Verdict.OK
+    rival = found["service second-discipliner"]
+    assert "first boot" in rival.seen
+    assert rival.remedy == (f"systemctl --root={tmp_path} mask systemd-timesyncd.service",)
+    image.write("etc/systemd/system-preset/00-x.preset", "disable *\n")
+    found = judged(image)
+    assert found["clock-agent disabled"].verdict is Verdict.WARNING
+    assert "service second-discipliner" not in found
+
+
+def test_a_preset_that_disables_is_outdone_by_the_printed_commands(tmp_path: Path) -> None:
+    image = red_hat(tmp_path)
+    first_boot_disables(image, "chronyd.service")
+    for line in judged(image)["service disabled-by-preset"].remedy:
+        subprocess.run(["sh", "-c", line], check=True)
+    assert "service disabled-by-preset" not in judged(image)
+
+
+def test_a_program_without_its_directory_is_searched_as_systemd_does(tmp_path: Path) -> None:
+    image = red_hat(tmp_path)
+    image.write(f"{LIB}/chronyd.service", UNIT.replace("/usr/sbin/chronyd", "chronyd"))
+    assert verdict(image) is Verdict.OK
+    image.remove("usr/sbin/chronyd")
+    assert judged(image)["service program-missing"].where[0].endswith("/chronyd")
+
+
+def test_a_boot_link_that_leads_to_nothing_is_named(tmp_path: Path) -> None:
+    image = red_hat(tmp_path)
+    image.link(f"{WANTS}/chronyd.service", "/dev/null")
+    found = judged(image)["service disabled"]
+    assert f"/{WANTS}/chronyd.service" in found.where
+    assert "leads to nothing" in found.seen
+
+
+def test_names_in_an_image_cannot_slip_commands_into_a_remedy(tmp_path: Path) -> None:
+    image = red_hat(tmp_path / "my image")
+    image.link(f"{LIB}/$(touch x);'.service", "chronyd.service")
+    image.mask("$(touch x);'.service")
+    image.write("etc/chrony.conf", HEALTHY_CONF + "include /etc/$(id).conf\n")
+    image.write("etc/$(id).conf", "local\n")
+    found = judged(image)
+    (unmask,) = found["service masked-alias"].remedy
+    assert shlex.split(unmask)[-1] == "$(touch x);'.service"
+    assert "$(" not in re.sub("'[^']*'", "", unmask)
+    orphan = found["chrony.conf local-without-orphan"].remedy
+    assert f" '{image.root}/etc/$(id).conf'" in orphan[-1]
 
 
 def test_an_empty_machine_id_is_no_first_boot(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Callable
 
 import pytest
 
@@ -78,6 +79,31 @@ def test_a_drop_in_linked_to_dev_null_is_switched_off(image: Image) -> None:
     image.link(f"{ETC}/chronyd.service.d/x.conf", "/dev/null")
     read = unitfiles.settings(Tree(str(image.root)), "chronyd.service")
     assert read.get("Service", "ExecStart")
+
+
+WANTS = "systemd/system/multi-user.target.wants/chronyd.service"
+
+
+@pytest.mark.parametrize(
+    ("make", "pulls_in"),
+    [
+        (lambda _: None, True),
+        (lambda image: image.link(f"etc/{WANTS}", "/nowhere.service"), True),
+        (lambda image: image.link(f"etc/{WANTS}", "/dev/null"), False),
+        (lambda image: image.write(f"etc/{WANTS}", ""), False),
+        (lambda image: image.write(f"etc/{WANTS}", "[Unit]\n"), False),
+        (lambda image: image.link(f"run/{WANTS}", "/dev/null"), False),
+        (lambda image: image.link("usr/lib/x.requires/chronyd.service", "/dev/null"), True),
+    ],
+)
+def test_what_systemd_ignores_is_no_boot_link_and_hides_the_one_behind_it(
+    image: Image, make: Callable[[Image], None], pulls_in: bool
+) -> None:
+    image.link(f"usr/lib/{WANTS}", "../chronyd.service")
+    make(image)
+    tree = Tree(str(image.root))
+    assert bool(unitfiles.boot_links(tree, "chronyd.service")) is pulls_in
+    assert bool(unitfiles.idle_links(tree, "chronyd.service")) is not pulls_in
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.nspawn, pytest.mark.timeout(600)]
 #: Everything that doctor could have touched, as far as the host itself can tell. Left out is what
 #: chronyd and the journal write by themselves, and that chronyc has a socket there while it asks.
 TRACES = r"""
-find /etc /usr /var/lib /run /root -xdev -printf '%p %l %s %m %u %T@\n' |
+find /etc /usr /var/lib /run /root /tmp -xdev -printf '%p %l %s %m %u %T@\n' |
     grep -vE '^/(run/log|run/utmp|run/chrony |var/lib/chrony)'
 systemctl list-unit-files --no-pager --plain
 systemctl list-units --all --no-pager --plain --no-legend | awk '{print $1, $2, $3, $4}'
@@ -25,6 +25,16 @@ systemctl show -p MainPID,ActiveEnterTimestampMonotonic,StateChangeTimestampMono
     chrony.service chronyd.service clock-agent.service
 chronyc -c -n sources | cut -d, -f1-5
 cat /etc/chrony/chrony.conf
+"""
+
+
+#: Stands in for a StatsD server: prints whatever arrives.
+LISTENER = """\
+import socket
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("127.0.0.1", 8125))
+while True:
+    print(server.recv(2000), flush=True)
 """
 
 
@@ -40,14 +50,26 @@ def test_a_healthy_host_has_nothing_to_mend(time_machine: Machine) -> None:
     assert "nothing to mend" in done.stdout
 
 
-def test_doctor_leaves_no_trace(time_machine: Machine) -> None:
-    healthy(time_machine, "debian")
+@pytest.mark.parametrize("broken", [False, True])
+def test_doctor_leaves_no_trace_and_tells_nobody(time_machine: Machine, broken: bool) -> None:
+    host = healthy(time_machine, "debian")
+    time_machine.must(
+        "mkdir -p /etc/clock-agent; cat >/etc/clock-agent/config.yaml <<END\n"
+        "consecutive: 1\nalerts: [{type: command, argv: [/usr/bin/tee, -a, /run/told]}]\nEND\n"
+        f"setsid python3 -c '{LISTENER}' </dev/null >/run/heard 2>&1 & echo $! >/run/listener.pid"
+    )
+    wait_for(lambda: ":1FBD " in time_machine.must("cat /proc/net/udp"), timeout=10.0)
+    if broken:
+        time_machine.must(f"systemctl disable {host.unit}; systemctl mask ntpd.service")
     time_machine.agent("doctor")  # whatever is made once, such as a cache, is made by now
     before = time_machine.must(TRACES)
-    time_machine.agent("doctor")
+    assert time_machine.agent("doctor").status == (1 if broken else 0)
     time_machine.agent("doctor", "--json")
     time_machine.agent("check", "--live")
     assert time_machine.must(TRACES) == before
+    time_machine.must("kill $(cat /run/listener.pid)")
+    assert time_machine.must("cat /run/heard") == ""
+    assert "told" not in time_machine.must("ls /run").split()
 
 
 def test_a_boot_link_removed_behind_systemds_back_is_seen(time_machine: Machine) -> None:
@@ -55,9 +77,62 @@ def test_a_boot_link_removed_behind_systemds_back_is_seen(time_machine: Machine)
     time_machine.must(f"rm /etc/systemd/system/multi-user.target.wants/{host.unit}")
     found = findings(time_machine)["service disabled"]
     assert found["verdict"] == "warning"
-    assert "systemd has not noticed yet" in found["seen"]
+    assert "systemctl does not show it" in found["seen"]
     host.remedy(found["remedy"])
     assert "service disabled" not in findings(time_machine)
+
+
+def test_a_boot_link_that_leads_to_nothing_is_seen_though_systemctl_calls_it_enabled(
+    time_machine: Machine,
+) -> None:
+    host = healthy(time_machine, "debian")
+    link = f"/etc/systemd/system/multi-user.target.wants/{host.unit}"
+    time_machine.must(f"ln -sf /dev/null {link}; systemctl daemon-reload")
+    assert time_machine.must(f"systemctl is-enabled {host.unit}") == "enabled\n"
+    assert host.unit not in time_machine.must("systemctl show --property=Wants multi-user.target")
+    found = findings(time_machine)["service disabled"]
+    assert link in found["where"]
+    host.remedy(found["remedy"])
+    assert host.unit in time_machine.must("systemctl show --property=Wants multi-user.target")
+
+
+def test_the_mask_is_shown_with_the_time_it_was_made(time_machine: Machine) -> None:
+    host = healthy(time_machine, "debian")
+    time_machine.must(f"systemctl mask {host.alias} --force")
+    time_machine.must(f"touch -h -d 2026-08-13T04:12:09Z /etc/systemd/system/{host.alias}")
+    found = findings(time_machine)["service masked-alias"]
+    assert "(made 2026-08-13T04:12:09.000Z, no package owns it)" in found["seen"]
+    assert found["where"] == [f"/etc/systemd/system/{host.alias}"]
+
+
+BAD_CONF = """\
+server 127.0.0.1 port 1123 iburst minpoll -2 maxpoll 0
+cmdport 0
+local stratum 3
+makestep 1 -1"""
+
+
+def test_a_bad_configuration_is_mended_as_printed(time_machine: Machine) -> None:
+    host = healthy(time_machine, "debian")
+    time_machine.must(f"printf '{BAD_CONF}' >/etc/chrony/chrony.conf; systemctl restart chrony")
+    about = [each for key, each in findings(time_machine).items() if key.startswith("chrony.conf")]
+    assert [each["verdict"] for each in about].count("warning") == 4
+    for each in about:
+        host.remedy(each["remedy"])
+    left = [key for key, e in findings(time_machine).items() if e["topic"] == "chrony.conf"]
+    assert left == ["chrony.conf read"]
+    host.wait_until_well()
+
+
+def test_a_daemon_with_a_long_name_is_seen(time_machine: Machine) -> None:
+    """The kernel knows only the first 15 characters of a name."""
+    healthy(time_machine, "debian")
+    time_machine.must(
+        "cp /bin/sleep /run/systemd-timesyncd; setsid /run/systemd-timesyncd 60 >/dev/null 2>&1 &"
+    )
+    found = wait_for(lambda: findings(time_machine).get("service second-discipliner"), timeout=10.0)
+    time_machine.must("pkill -x systemd-timesyn")
+    assert "systemd-timesyncd" in found["seen"]
 
 
 def test_another_daemon_without_a_unit_is_seen(time_machine: Machine) -> None:

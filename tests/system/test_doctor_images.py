@@ -119,8 +119,8 @@ def carry_out(answer: Answer) -> None:
     """Run every command of every remedy of a fault."""
     faults = answer.stdout.split("note ")[0].split("\nok ")[0]
     for line in faults.splitlines():
-        if line.startswith("    $ "):
-            subprocess.run(["sh", "-c", line[6:]], check=True, capture_output=True)
+        if line.startswith("        "):
+            subprocess.run(["sh", "-c", line], check=True, capture_output=True)
 
 
 def stamps(root: Path) -> Dict[str, Tuple[float, int]]:

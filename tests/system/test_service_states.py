@@ -137,6 +137,13 @@ STATES = (
         2,
     ),
     State(
+        "started too often",
+        DEBIAN,
+        "for each in 1 2 3 4 5 6 7; do systemctl restart {unit}; done",
+        "failed",
+        2,
+    ),
+    State(
         "bad configuration",
         ALL,
         BREAK_CONF + "systemctl restart {unit}",
@@ -275,16 +282,30 @@ def test_a_state_is_named_and_its_remedy_mends_it(
     assert done.status == state.status, done.stdout
     seen = time_machine.agent("doctor", "--json")
     assert seen.status == state.status, seen.stdout
-    assert state.cause in [f["cause"] for f in seen.json["findings"] if f["topic"] == "service"]
+    found = {each["cause"]: each for each in seen.json["findings"] if each["topic"] == "service"}
     if state.before:
         time_machine.must(state.before.format(unit=host.unit, alias=host.alias))
-    host.remedy(service["advice"])
+    host.remedy(found[state.cause]["remedy"])
     host.wait_until_well()
 
 
-def test_the_daemon_tells_of_the_incident_at_its_first_reading(time_machine: Machine) -> None:
-    host = healthy(time_machine, "vendor-alias")
-    time_machine.shell(INCIDENT.format())
+@pytest.mark.parametrize(
+    ("layout", "before", "told"),
+    [
+        ("vendor-alias", "", "is stopped and disabled"),
+        ("install-alias", "", "runs now, but is disabled: it will not start at the next boot"),
+        (
+            "debian",
+            "ln -s chrony.service /usr/lib/systemd/system/ntpd.service; systemctl daemon-reload",
+            "is stopped and disabled",
+        ),
+    ],
+)
+def test_the_daemon_tells_of_the_incident_at_its_first_reading(
+    time_machine: Machine, layout: str, before: str, told: str
+) -> None:
+    host = healthy(time_machine, layout)
+    time_machine.shell(before + "\n" + INCIDENT.format())
     time_machine.must(
         "mkdir -p /etc/clock-agent; cat >/etc/clock-agent/config.yaml <<END\n"
         "interval: 1h\nconfirm_interval: 30m\nstatsd: {enabled: false}\n"
@@ -292,12 +313,16 @@ def test_the_daemon_tells_of_the_incident_at_its_first_reading(time_machine: Mac
         "setsid clock-agent run >/run/said 2>&1 & echo $! >/run/agent.pid"
     )
     try:
-        told = wait_for(
+        alert = wait_for(
             lambda: time_machine.shell("grep -h clock-agent/.*/service /run/told").stdout,
             timeout=20.0,
         )
     finally:
-        time_machine.must("kill $(cat /run/agent.pid); rm -f /run/told")
-    assert "stopped and disabled" in told
-    assert "its other name ntpd.service is masked" in told
-    assert f"systemctl enable --now {host.unit}" in told
+        time_machine.must(
+            "kill $(cat /run/agent.pid); tail --pid=$(cat /run/agent.pid) -f /dev/null\n"
+            "rm -rf /run/told /var/lib/clock-agent /run/clock-agent"
+        )
+    assert f"{host.unit} {told}" in alert
+    assert "its other name ntpd.service is masked" in alert
+    assert "systemctl unmask ntpd.service" in alert
+    assert f"systemctl enable {'--now ' if 'stopped' in told else ''}{host.unit}" in alert
