@@ -114,7 +114,7 @@ def _start(argv: Sequence[str]) -> subprocess.Popen[bytes]:
 
 def _answers(programs: Mapping[str, List[str]], rounds: int) -> Dict[str, List[float]]:
     taken = measure.in_turns(programs, rounds)
-    return {name: [each.median, each.status] for name, each in taken.items()}
+    return {name: [each.median, each.status, each.shortest] for name, each in taken.items()}
 
 
 def _watch(pids: Mapping[str, int]) -> Dict[str, List[float]]:

@@ -55,9 +55,14 @@ def cpu_seconds(pid: int, *, children: bool = False) -> float:
     return sum(map(int, counted)) / os.sysconf("SC_CLK_TCK")
 
 
-def pss_bytes(pid: int) -> int:
-    """Memory of a process, with its share of what it shares with others (PSS)."""
+def pss_bytes(pid: int, *, anonymous: bool = False) -> int:
+    """Memory of a process, with its share of what it shares with others (PSS).
+
+    ``anonymous``: only what it has allocated. The rest, programs and libraries, is less when others
+    use them too, and so comes and goes without its doing.
+    """
+    label = "Pss_Anon:" if anonymous else "Pss:"
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
+        if line.startswith(label):
             return int(line.split()[1]) * 1024
     raise ValueError(f"no PSS of process {pid}")
