@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 class ClockAgentError(Exception):
     """What went wrong in one sentence, and in ``hint`` what helps (empty when nothing can)."""
 
-    exit_status = 3
-
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.message = message

@@ -1,8 +1,8 @@
-"""Owns what the host's own clocks tell about each other: steps, suspends and the slew in force.
+"""Owns what the host's own clocks tell about each other: steps and suspends.
 
 CLOCK_REALTIME and CLOCK_BOOTTIME are slewed alike, so their difference changes only when somebody
 *sets* the clock. BOOTTIME counts through suspend and MONOTONIC does not; MONOTONIC_RAW is never
-slewed at all. Three subtractions therefore tell what no time server needs to be asked for.
+slewed at all. Subtractions therefore tell what no time server needs to be asked for.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 STEP_THRESHOLD = 0.001
 #: Seconds of BOOTTIME against MONOTONIC; the same reason, and no machine sleeps for less.
 SUSPEND_THRESHOLD = 0.01
-#: Seconds of MONOTONIC_RAW between two samples, below which a rate would be noise.
-SHORTEST_RATE = 1.0
 
 
 class ClockSample(NamedTuple):
@@ -57,14 +55,3 @@ def changes(before: ClockSample, after: ClockSample) -> Tuple[Event, ...]:
     if abs(stepped) > STEP_THRESHOLD:
         found.append(Event("step", after.wall, after.boottime, stepped))
     return tuple(found)
-
-
-def slew_ppm(before: ClockSample, after: ClockSample) -> Optional[float]:
-    """How much faster than its oscillator the clock is being run, in ppm; None if too short.
-
-    It holds chronyd's steady frequency correction as well as a correction being slewed down.
-    """
-    elapsed = after.raw - before.raw
-    if elapsed < SHORTEST_RATE:
-        return None
-    return ((after.monotonic - before.monotonic) / elapsed - 1.0) * 1e6

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent import clock
-from agent.core.steps import ClockSample, changes, slew_ppm
+from agent.core.steps import ClockSample, changes
 
 BEFORE = ClockSample(wall=1_750_000_000.0, boottime=5000.0, monotonic=4000.0, raw=3999.0)
 
@@ -58,11 +58,6 @@ def test_slewing_is_neither_a_step_nor_a_suspend(ppm: float, seconds: float) -> 
         raw=BEFORE.raw + seconds,
     )
     assert changes(BEFORE, after) == ()
-    assert slew_ppm(BEFORE, after) == pytest.approx(ppm, abs=0.01)
-
-
-def test_a_rate_over_an_instant_is_not_known() -> None:
-    assert slew_ppm(BEFORE, later(0.5)) is None
 
 
 def test_the_clocks_of_this_machine_are_sampled_as_one() -> None:
