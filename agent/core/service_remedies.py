@@ -127,8 +127,11 @@ def judge_other(view: View) -> Tuple[str, ...]:
 
 
 def resume(view: View) -> Tuple[str, ...]:
-    """Let a stopped process go on."""
-    return (f"kill -CONT {view.main.pid}",) if view.main else ()
+    """Let a stopped process go on, and the helper it forked: the one waits for the other."""
+    if view.main is None:
+        return ()
+    helpers = [p.pid for p in view.look.chronyds if p.parent == view.main.pid and p.state in "Tt"]
+    return (" ".join(map(str, ("kill -CONT", view.main.pid, *helpers))),)
 
 
 def look_at_unit(view: View) -> Tuple[str, ...]:

@@ -212,7 +212,9 @@ def _hung(waited: Optional[float], alive: Sequence[Process]) -> Miss:
     halted = [p for p in alive if p.state in _HALTED]
     if halted:
         pid, how = halted[0].pid, _HALTED[halted[0].state]
-        wake = f"kill -CONT {pid}  # WARNING: chronyd may correct the clock when it wakes up"
+        # It forks a helper; one that stays stopped keeps it from looking up names, and from ending.
+        stopped = " ".join(str(p.pid) for p in halted if p.state == "stopped")
+        wake = f"kill -CONT {stopped}  # WARNING: chronyd may correct the clock when it wakes up"
         first = (wake,) if halted[0].state == "stopped" else ()
         return miss("hung", f"its process {pid} is {how} and answers nothing", first=first)
     if waited is None:

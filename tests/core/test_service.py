@@ -316,6 +316,13 @@ def test_the_process_behind_an_active_unit_is_looked_at(main: Program, cause: st
     assert decide(facts(debian(), main=main)).cause == cause
 
 
+def test_a_stopped_daemon_is_resumed_with_its_helper() -> None:
+    main = Program(pid=40, name="chronyd", state="T")
+    helper, elsewhere = main._replace(pid=41, parent=40), main._replace(pid=99)
+    look = HERE._replace(chronyds=(main, helper, elsewhere))
+    assert decide(facts(debian(), main=main, look=look)).advice == ("kill -CONT 40 41",)
+
+
 def test_a_process_systemd_forgot_is_told_from_one_started_by_hand() -> None:
     stopped = debian(active_state="inactive", sub_state="dead", main_pid=0)
     lost = Look(chronyds=(Program(40, "chronyd", "chronyd", "S", unit="chrony.service"),))

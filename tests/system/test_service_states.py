@@ -287,6 +287,8 @@ def test_a_state_is_named_and_its_remedy_mends_it(
         time_machine.must(state.before.format(unit=host.unit, alias=host.alias))
     host.remedy(found[state.cause]["remedy"])
     host.wait_until_well()
+    left = time_machine.shell("ps -o stat= -C chronyd").stdout.split()
+    assert not [stat for stat in left if stat.startswith("T")], left
 
 
 @pytest.mark.parametrize(
