@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Tuple
+from concurrent.futures import Future
+from functools import partial
+from typing import Dict, Iterator, NamedTuple, Tuple
 
 import pytest
 
+from tests.support.crew import Crew
 from tests.support.nspawn import Machine
 from tests.support.time_host import healthy
 from tests.support.waiting import wait_for
@@ -269,25 +272,45 @@ STATES = (
 CASES = [(state, layout) for state in STATES for layout in state.layouts]
 
 
+@pytest.fixture(scope="module")
+def attempts(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Dict[Tuple[State, str], Future[None]]]:
+    """All the cases that were asked for, under way on several machines."""
+    chosen = [
+        (item.callspec.params["state"], item.callspec.params["layout"])
+        for item in request.session.items
+        if isinstance(item, pytest.Function)
+        and item.function is test_a_state_is_named_and_its_remedy_mends_it
+    ]
+    crew = Crew(tmp_path_factory.mktemp("crew"))
+    yield {case: crew.start(partial(attempt, *case)) for case in chosen}
+    crew.stop()
+
+
 @pytest.mark.parametrize(
     ("state", "layout"), CASES, ids=[f"{state.name}-{layout}" for state, layout in CASES]
 )
 def test_a_state_is_named_and_its_remedy_mends_it(
-    time_machine: Machine, state: State, layout: str
+    attempts: Dict[Tuple[State, str], Future[None]], state: State, layout: str
 ) -> None:
-    host = healthy(time_machine, layout)
-    time_machine.shell(state.script.format(unit=host.unit, alias=host.alias))
+    attempts[state, layout].result()
+
+
+def attempt(state: State, layout: str, machine: Machine) -> None:
+    host = healthy(machine, layout)
+    machine.shell(state.script.format(unit=host.unit, alias=host.alias))
     done, service = host.check()
     assert service["cause"] == state.cause, service
     assert done.status == state.status, done.stdout
-    seen = time_machine.agent("doctor", "--json")
+    seen = machine.agent("doctor", "--json")
     assert seen.status == state.status, seen.stdout
     found = {each["cause"]: each for each in seen.json["findings"] if each["topic"] == "service"}
     if state.before:
-        time_machine.must(state.before.format(unit=host.unit, alias=host.alias))
+        machine.must(state.before.format(unit=host.unit, alias=host.alias))
     host.remedy(found[state.cause]["remedy"])
     host.wait_until_well()
-    left = time_machine.shell("ps -o stat= -C chronyd").stdout.split()
+    left = machine.shell("ps -o stat= -C chronyd").stdout.split()
     assert not [stat for stat in left if stat.startswith("T")], left
 
 
