@@ -269,32 +269,30 @@ STATES = (
     ),
 )
 
-CASES = [(state, layout) for state in STATES for layout in state.layouts]
+CASES = {f"{state.name}-{layout}": (state, layout) for state in STATES for layout in state.layouts}
 
 
 @pytest.fixture(scope="module")
 def attempts(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Dict[Tuple[State, str], Future[None]]]:
+) -> Iterator[Dict[str, Future[None]]]:
     """All the cases that were asked for, under way on several machines."""
     chosen = [
-        (item.callspec.params["state"], item.callspec.params["layout"])
+        str(item.callspec.params["case"])
         for item in request.session.items
         if isinstance(item, pytest.Function)
         and item.function is test_a_state_is_named_and_its_remedy_mends_it
     ]
     crew = Crew(tmp_path_factory.mktemp("crew"))
-    yield {case: crew.start(partial(attempt, *case)) for case in chosen}
+    yield {case: crew.start(partial(attempt, *CASES[case])) for case in chosen}
     crew.stop()
 
 
-@pytest.mark.parametrize(
-    ("state", "layout"), CASES, ids=[f"{state.name}-{layout}" for state, layout in CASES]
-)
+@pytest.mark.parametrize("case", CASES)
 def test_a_state_is_named_and_its_remedy_mends_it(
-    attempts: Dict[Tuple[State, str], Future[None]], state: State, layout: str
+    attempts: Dict[str, Future[None]], case: str
 ) -> None:
-    attempts[state, layout].result()
+    attempts[case].result()
 
 
 def attempt(state: State, layout: str, machine: Machine) -> None:
