@@ -72,6 +72,7 @@ _CLEAN = r"""
 systemctl stop $(systemctl list-units --all --plain --no-legend 'ntp*' 'chron*.service' |
     awk '{print $1}') 2>/dev/null || true
 pkill -KILL -x chronyd || true
+while pgrep -x chronyd >/dev/null; do :; done
 for where in /etc /run /usr/lib; do
     rm -rf $where/systemd/system/chron* $where/systemd/system/*ntp*
     rm -f $where/systemd/system/multi-user.target.wants/chron*
