@@ -23,7 +23,7 @@ systemctl list-unit-files --no-pager --plain
 systemctl list-units --all --no-pager --plain --no-legend | awk '{print $1, $2, $3, $4}'
 systemctl show -p MainPID,ActiveEnterTimestampMonotonic,StateChangeTimestampMonotonic \
     chrony.service chronyd.service clock-agent.service
-chronyc -c -n sources | cut -d, -f1-5
+chronyc -c -n sources | cut -d, -f1-4
 cat /etc/chrony/chrony.conf
 """
 
