@@ -117,7 +117,11 @@ class Daemon:
             raise
 
     def close(self) -> None:
-        """End it, whatever state it is in."""
+        """End it, whatever state it is in; asked first, for it ends what it has started."""
         if self.process is not None and self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+            self.process.terminate()
+            try:
+                self.process.wait(5.0)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
