@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Any, Iterator, Union
@@ -14,6 +13,7 @@ from agent.http_post import Request, post
 from agent.resolve import Resolver
 from tests.support import receiver as receivers
 from tests.support.certificates import Authority
+from tests.support.limits import no_file_left
 from tests.support.ports import free_port
 from tests.support.receiver import Answer, behaving, receiver
 
@@ -206,9 +206,8 @@ def test_secrets_in_an_answer_and_in_the_url_are_not_repeated() -> None:
 
 @pytest.fixture
 def descriptors() -> Iterator[None]:
-    before = len(os.listdir("/proc/self/fd"))
-    yield
-    assert len(os.listdir("/proc/self/fd")) == before
+    with no_file_left():
+        yield
 
 
 @pytest.mark.usefixtures("descriptors")

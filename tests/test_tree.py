@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.tree import Tree
+from tests.support.limits import no_file_left
 
 
 @pytest.fixture
@@ -71,9 +72,8 @@ def test_pipes_and_sockets_are_not_opened(image: Path, private_dir: Path) -> Non
 
 
 def test_a_directory_in_place_of_a_file_has_no_text_and_leaves_nothing_open(image: Path) -> None:
-    before = os.listdir("/proc/self/fd")
-    assert Tree(str(image)).read("/etc") is None
-    assert os.listdir("/proc/self/fd") == before
+    with no_file_left():
+        assert Tree(str(image)).read("/etc") is None
 
 
 def test_what_is_not_there_or_has_an_impossible_name_is_missing(image: Path) -> None:

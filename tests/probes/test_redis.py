@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import socket
 import threading
@@ -18,6 +17,7 @@ from agent.core.settings import ReferenceSettings
 from agent.probes.redis import RedisProbe
 from agent.resolve import Address, Resolver
 from tests.support import needs
+from tests.support.limits import no_file_left
 from tests.support.ports import free_port
 from tests.support.redis_proxy import Answer, FakeRedis, Proxy, Words, time_reply, unknown
 from tests.support.references import SLACK, free_of_secrets, good, missed, read
@@ -314,20 +314,23 @@ def test_an_unusable_url_is_a_miss_and_no_exception(url: str) -> None:
 
 
 def test_every_connection_is_closed_whatever_happened() -> None:
-    def descriptors() -> int:
-        return len(os.listdir("/proc/self/fd"))
-
     silent: Optional[bytes] = None
     with FakeRedis() as server:
         good(read(server.url))
-        before = descriptors()
-        for answer in (silent, b"", b"+OK\r\n", b"rubbish", b"-ERR\r\n", lambda _: time_reply()):
-            server.answers[b"TIME"] = answer
-            for scheme in ("redis", "rediss"):
-                read(f"{scheme}://127.0.0.1:{server.port}", timeout=0.1)
-        read(f"redis://127.0.0.1:{free_port()}")
-        wait_for(lambda: server.open == 0)
-        wait_for(lambda: descriptors() <= before)
+        with no_file_left():
+            for answer in (
+                silent,
+                b"",
+                b"+OK\r\n",
+                b"rubbish",
+                b"-ERR\r\n",
+                lambda _: time_reply(),
+            ):
+                server.answers[b"TIME"] = answer
+                for scheme in ("redis", "rediss"):
+                    read(f"{scheme}://127.0.0.1:{server.port}", timeout=0.1)
+            read(f"redis://127.0.0.1:{free_port()}")
+            wait_for(lambda: server.open == 0)
 
 
 def test_a_reading_may_be_taken_again_and_again() -> None:

@@ -6,12 +6,29 @@ import contextlib
 import os
 import resource
 import threading
-from typing import Iterator
+from typing import Iterator, Set
+
+from tests.support.waiting import wait_for
 
 
-def open_files() -> int:
-    """How many files this process has open."""
-    return len(os.listdir("/proc/self/fd")) - 1  # the directory's own
+def open_files() -> Set[str]:
+    """The files that this process has open, each with its number."""
+    found = set()
+    for number in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):  # the directory itself is closed by now
+            found.add(f"{number}: {os.readlink(f'/proc/self/fd/{number}')}")
+    return found
+
+
+@contextlib.contextmanager
+def no_file_left() -> Iterator[None]:
+    """What is done meanwhile leaves no file open.
+
+    Files are told apart and not counted: one of an earlier test may be closed in between.
+    """
+    before = open_files()
+    yield
+    wait_for(lambda: open_files() <= before, what="every file to be closed")
 
 
 @contextlib.contextmanager

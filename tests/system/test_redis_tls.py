@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Iterator, NamedTuple
@@ -10,6 +9,7 @@ from typing import Iterator, NamedTuple
 import pytest
 
 from tests.support.certificates import Authority, Pair, encrypted
+from tests.support.limits import no_file_left
 from tests.support.redis_proxy import FakeRedis
 from tests.support.redis_server import RedisServer, redis_server
 from tests.support.references import ENCODED, PASSWORD, SLACK, free_of_secrets, good, missed, read
@@ -187,13 +187,9 @@ class TestFiles:
 
 
 def test_no_descriptor_is_left_open(tls: Tls) -> None:
-    def open_now() -> int:
-        return len(os.listdir("/proc/self/fd"))
-
     good(read(login(tls.url), ca_file=tls.ca_file, timeout=5.0))
-    before = open_now()
-    for _ in range(5):
-        good(read(login(tls.url), ca_file=tls.ca_file, timeout=5.0))
-        missed(read(login(tls.url), timeout=5.0), "tls-untrusted")
-        read(tls.server.url.replace("redis:", "rediss:"), timeout=0.1)
-    assert open_now() == before
+    with no_file_left():
+        for _ in range(5):
+            good(read(login(tls.url), ca_file=tls.ca_file, timeout=5.0))
+            missed(read(login(tls.url), timeout=5.0), "tls-untrusted")
+            read(tls.server.url.replace("redis:", "rediss:"), timeout=0.1)
