@@ -93,8 +93,9 @@ def test_a_script_does_not_pass_for_the_program_it_is_named_after(tmp_path: Path
     script.write_text("#!/bin/sh\nread line\n", "utf-8")
     script.chmod(0o755)
     with subprocess.Popen([script], stdin=subprocess.PIPE) as process:
-        assert wait_for(
-            lambda: (peek(process.pid) or Program(0, "")).name == script.name, timeout=5.0
+        # for a moment of its start it has its new name and no arguments
+        wait_for(
+            lambda: (p := peek(process.pid)) and p.name == script.name and p.arguments0, timeout=5.0
         )
         seen = peek(process.pid)
         process.kill()
