@@ -9,8 +9,8 @@ from typing import Callable, Iterator, NamedTuple, Optional, Sequence, Tuple
 
 from agent.core.chrony_conf import NO_PERMISSION, SOURCES, UNKNOWN_DIRECTIVE, Conf, Line, Trouble
 from agent.core.diagnosis import Diagnosis, ordered
-from agent.core.image import shell_word
 from agent.core.model import Verdict
+from agent.core.wording import shell_word
 
 TOPIC = "chrony.conf"
 #: Sources below which chronyd cannot tell which of them is right.

@@ -7,9 +7,9 @@ from typing import NamedTuple, Optional
 from agent.core import wording
 from agent.core.files import Files
 from agent.core.unitfiles import UnitFile
+from agent.core.wording import shell_word
 
 _DPKG = "/var/lib/dpkg/info"
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-@:=+,%")
 
 
 class Image(NamedTuple):
@@ -33,19 +33,16 @@ class Image(NamedTuple):
         """``path`` in this tree, as a shell outside of it has to be told."""
         return shell_word(self.root + path)
 
+    def set_aside(self, path: str) -> str:
+        """The command that moves a file out of the way."""
+        return f"mv {self.outside(path)} {self.outside(path + '.set-aside')}"
+
     def dated(self, unit: UnitFile) -> str:
         """Where a unit file or link is, when it was made, and that no package owns it."""
         when = wording.utc(unit.changed)
         owner = _owner(self.files, unit.path)
         owned = {None: "", "": ", no package owns it"}.get(owner, f", from package {owner}")
         return f"{unit.path} (made {when}{owned})"
-
-
-def shell_word(text: str) -> str:
-    """``text`` as one word for a shell: names in an image are data, whoever made it."""
-    if text and _PLAIN.issuperset(text):
-        return text
-    return "'" + text.replace("'", "'\"'\"'") + "'"
 
 
 def _owner(files: Files, path: str) -> Optional[str]:

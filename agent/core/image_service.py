@@ -53,7 +53,7 @@ def service(image: Image) -> Iterator[Diagnosis]:
     for alias in masked:
         yield _masked_alias(image, unit, alias)
     yield from _twin(image, unit)
-    enabled = _enabled(files, unit)
+    enabled = unitfiles.leading_links(files, unit.name)
     if not enabled:
         yield _not_enabled(image, unit, tuple(alias.name for alias in masked))
         return
@@ -119,16 +119,10 @@ def _aliases(files: Files, unit: UnitFile) -> Iterator[UnitFile]:
             yield unitfiles.find(files, name)
 
 
-def _enabled(files: Files, unit: UnitFile) -> Tuple[str, ...]:
-    """The boot links under the unit's own name or one of its living aliases."""
-    names = [unit.name]
-    names += [a.name for a in _aliases(files, unit) if a.kind == "alias"]
-    return tuple(path for name in names for path in unitfiles.boot_links(files, name))
-
-
 def _not_enabled(image: Image, unit: UnitFile, masked: Tuple[str, ...]) -> Diagnosis:
     files = image.files
     remedy = tuple(image.systemctl("unmask", name) for name in masked)
+    remedy += tuple(map(image.set_aside, unitfiles.obstacles(files, unit.name)))
     remedy += (image.systemctl("enable", unit.name),)
     by_preset = () if unit.masks else tuple(presets.will_enable(image, TOPIC, unit.name, remedy))
     if by_preset:

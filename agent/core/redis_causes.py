@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from agent.core.model import Miss
-from agent.core.redis_url import HostPort, RedisUrl, cli, shell_word, shown_url
+from agent.core.redis_url import HostPort, RedisUrl, cli, shown_url
 from agent.core.resp import ErrorReply
 from agent.core.settings import ReferenceSettings
 from agent.core.typed import TYPE_CHECKING, NamedTuple
+from agent.core.wording import shell_word
 
 if TYPE_CHECKING:
     from typing import Mapping, Optional, Tuple

@@ -8,6 +8,7 @@ time, and it reads ``redis://:pa#ss@host`` as a host called ``""`` without a wor
 from __future__ import annotations
 
 from agent.core.typed import TYPE_CHECKING, NamedTuple
+from agent.core.wording import shell_word
 
 if TYPE_CHECKING:
     from typing import Mapping, Optional, Tuple, Union
@@ -19,7 +20,6 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _DIGITS = "0123456789"
 _NAME_CHARACTERS = frozenset(_LETTERS + _DIGITS + "-._")
 _V6_CHARACTERS = frozenset("abcdefABCDEF:." + _DIGITS)
-_UNQUOTED = frozenset(_LETTERS + _DIGITS + "-._/:@%+,=")
 
 #: Scheme -> the port that is meant when the URL names none.
 SCHEMES: Mapping[str, int] = {
@@ -148,11 +148,6 @@ def cli(url: RedisUrl, server: Optional[HostPort] = None, ca_file: Optional[str]
     if url.user or url.password:
         words.append("--askpass")
     return " ".join(map(shell_word, words))
-
-
-def shell_word(text: str) -> str:
-    """``text`` as one word of a command that people paste into a shell."""
-    return text if _UNQUOTED.issuperset(text) else "'" + text.replace("'", "'\\''") + "'"
 
 
 def _parse(text: str) -> RedisUrl:

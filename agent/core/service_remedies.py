@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from agent.core.service_view import View
 from agent.core.typed import TYPE_CHECKING
-from agent.core.wording import plain
+from agent.core.wording import plain, shell_word
 
 if TYPE_CHECKING:
     from typing import Callable, Tuple
@@ -36,14 +36,21 @@ def reload(_: View) -> Tuple[str, ...]:
     return ("systemctl daemon-reload",)
 
 
+def set_aside(path: str) -> str:
+    """Move a file out of the way."""
+    return f"mv {shell_word(path)} {shell_word(path + '.set-aside')}"
+
+
 def enable(view: View) -> Tuple[str, ...]:
-    """Restore the boot link."""
-    return (f"systemctl enable {view.unit.id}",)
+    """Restore the boot link; what is no link and stands in its place is set aside."""
+    lines = tuple(set_aside(path) for path in view.look.obstacles)
+    return (*lines, f"systemctl enable {view.unit.id}")
 
 
 def enable_now(view: View) -> Tuple[str, ...]:
     """Restore the boot link and start it."""
-    return (f"systemctl enable --now {view.unit.id}",)
+    *lines, last = enable(view)
+    return (*lines, last.replace("enable", "enable --now", 1))
 
 
 def enable_afresh(view: View) -> Tuple[str, ...]:
@@ -148,5 +155,5 @@ def keep_one(view: View) -> Tuple[str, ...]:
     lines = [f"systemctl disable --now {twin.id}" for twin in view.twins]
     for twin in view.twins:
         if twin.fragment_path.startswith("/etc/"):
-            lines.append(f"mv {twin.fragment_path} {twin.fragment_path}.set-aside")
+            lines.append(set_aside(twin.fragment_path))
     return (*lines, "systemctl daemon-reload")

@@ -61,6 +61,14 @@ RUNNING: Tuple[Cause, ...] = (
         (remedies.keep_one, remedies.enable_now),
     ),
     Cause(
+        "no-boot-link",
+        lambda v: v.enabled_in_name,
+        WRONG,
+        "{unit} runs now, but no boot link leads to it, though systemctl calls it enabled: it will"
+        " not start at the next boot",
+        (remedies.unmask_aliases, remedies.enable),
+    ),
+    Cause(
         "disabled-running",
         lambda v: not v.at_boot,
         WRONG,

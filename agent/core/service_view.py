@@ -54,8 +54,10 @@ class Look(NamedTuple):
     aliases: Tuple[str, ...] = ()
     #: The units of the family that the vendor ships as real files.
     real_names: Tuple[str, ...] = ()
-    #: A boot link to the unit exists on disk; None when that could not be read.
+    #: A boot link to the unit exists on disk; None when its files cannot be seen from here.
     boot_link: Optional[bool] = None
+    #: What is no link, and stands where ``systemctl enable`` would make one.
+    obstacles: Tuple[str, ...] = ()
     #: The unit file that masks is an empty file, not a link to /dev/null.
     empty_file: bool = False
     #: chronyd's program is on this host.
@@ -107,7 +109,16 @@ class View(NamedTuple):
         """UnitFileState; the boot link on disk wins, because systemd's word can be an old one."""
         if self.look.boot_link and self.unit.unit_file_state == "disabled":
             return "enabled"
-        return self.unit.unit_file_state
+        return "disabled" if self.enabled_in_name else self.unit.unit_file_state
+
+    @property
+    def enabled_in_name(self) -> bool:
+        """True when no boot link leads to it, whatever systemd says.
+
+        For "enabled" systemd is content with a link of an alias, or with a boot link to /dev/null
+        that it ignores at boot; and it remembers a link that was removed (seen on systemd 252).
+        """
+        return self.look.boot_link is False and self.unit.unit_file_state == "enabled"
 
     @property
     def at_boot(self) -> bool:

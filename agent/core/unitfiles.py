@@ -10,6 +10,7 @@ from agent.core.files import Entry, Files
 from agent.core.globs import matches
 from agent.core.typed import TYPE_CHECKING, NamedTuple
 from agent.core.units import SEARCH as SEARCH
+from agent.core.units import WANTS
 
 if TYPE_CHECKING:
     from typing import Dict, List, Tuple
@@ -80,6 +81,13 @@ def _judge(files: Files, name: str, entry: Entry) -> UnitFile:
     return found if real == name else found._replace(kind="alias", real=real)
 
 
+def leading_links(files: Files, real: str) -> Tuple[str, ...]:
+    """The boot links that start the unit ``real``, by its own name or by a living alias."""
+    found = (find(files, name) for name in aliases(files, real))
+    living = [unit.name for unit in found if unit.kind == "alias" and unit.real == real]
+    return tuple(path for name in (real, *living) for path in boot_links(files, name))
+
+
 def vendor_file(files: Files, name: str) -> str:
     """The path at which a package ships ``name`` as a real, non-empty file; else ``""``."""
     for directory in VENDOR:
@@ -105,6 +113,8 @@ def aliases(files: Files, real: str) -> Tuple[str, ...]:
 def boot_links(files: Files, name: str) -> Tuple[str, ...]:
     """The paths of the links that pull ``name`` in when a target or another unit starts.
 
+    Of a unit's other names only ``leading_links`` knows.
+
     ``systemctl is-enabled`` counts what systemd itself ignores at boot: what is no link, and what
     is void (linked to /dev/null or to an empty file), which also hides the links behind it. Tried
     on systemd 252.
@@ -117,12 +127,17 @@ def idle_links(files: Files, name: str) -> Tuple[str, ...]:
     return tuple(e.path for e in _in_wants(files, name) if e.kind != "link" or _void(files, e))
 
 
+def obstacles(files: Files, name: str) -> Tuple[str, ...]:
+    """Those of them that ``systemctl enable`` cannot replace: what is no link at all."""
+    return tuple(e.path for e in _in_wants(files, name) if e.kind != "link")
+
+
 def _in_wants(files: Files, name: str) -> Tuple[Entry, ...]:
-    """What is called ``name`` in each kind of .wants and .requires; the first directory wins."""
+    """What is called ``name`` in each kind of WANTS; the first directory wins."""
     chosen: Dict[str, Entry] = {}
     for directory in SEARCH:
         for wants in files.names(directory):
-            if wants.endswith((".wants", ".requires")) and wants not in chosen:
+            if wants.endswith(WANTS) and wants not in chosen:
                 entry = files.entry(f"{directory}/{wants}/{name}")
                 if entry.kind != "missing":
                     chosen[wants] = entry

@@ -35,6 +35,9 @@ SEARCH = (
     "/lib/systemd/system",
 )
 
+#: The directories that hold boot links end in these.
+WANTS = (".wants", ".requires", ".upholds")
+
 PROPERTIES = (
     "Id",
     "Names",

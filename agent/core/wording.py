@@ -27,6 +27,7 @@ _UNITS: Tuple[Tuple[str, int, int], ...] = (
     ("h", 3600, 60),
     ("min", 60, 1),
 )
+_UNQUOTED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._/:@%+,=")
 _SMALLER = {86400: "h", 3600: "min", 60: "s"}
 
 
@@ -43,6 +44,13 @@ def plain(text: str, limit: int = LONGEST) -> str:
             c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line
         )
     return line if len(line) <= limit else line[: limit - 3] + "..."
+
+
+def shell_word(text: str) -> str:
+    """``text`` as one word of a command to be pasted into a shell: it may be anybody's."""
+    if text and _UNQUOTED.issuperset(text):
+        return text
+    return "'" + text.replace("'", "'\\''") + "'"
 
 
 def milliseconds(seconds: float) -> str:

@@ -15,7 +15,7 @@ from agent.core.model import ServiceState, Verdict
 from agent.core.service import Facts, Look, decide, disk_decides, unanswered, watched_pid
 from agent.core.settings import ServiceSettings
 from agent.core.typed import TYPE_CHECKING
-from agent.core.units import CHRONY_UNITS, FAMILY, PROPERTIES, SEARCH, if_loaded, parse
+from agent.core.units import CHRONY_UNITS, FAMILY, PROPERTIES, SEARCH, WANTS, if_loaded, parse
 from agent.core.wording import plain
 
 if TYPE_CHECKING:
@@ -41,13 +41,13 @@ class ServiceProbe:
         self,
         settings: ServiceSettings,
         booted: str = BOOTED,
-        directories: Sequence[str] = SEARCH,
+        root: str = "",
     ) -> None:
-        """``directories`` are those of unit files."""
+        """``booted`` exists while systemd runs; unit files are looked for below ``root``."""
         self._program = settings.program
         self._wanted = _unit_name(settings.unit)
         self._booted = booted
-        self._directories = directories
+        self._root = root
 
     def read(self) -> ServiceState:
         """Ask once, and judge the answer or the lack of one."""
@@ -60,9 +60,9 @@ class ServiceProbe:
         if pid:
             facts = facts._replace(main=processes.peek(pid))
         state = decide(facts)
-        if state.verdict is Verdict.OK and not disk_decides(facts):
+        if state.verdict is Verdict.OK and not disk_decides(facts) and self._starts_at_boot(state):
             return state
-        look = _unit_files(state.unit, str(state.detail.get("fragment_path", "")))
+        look = self._unit_files(state.unit, str(state.detail.get("fragment_path", "")))
         if state.verdict is not Verdict.OK:
             look = _with_processes(look)
         return decide(facts._replace(look=look))
@@ -76,7 +76,42 @@ class ServiceProbe:
     def _may_exist(self, name: str) -> bool:
         """True for a name with a unit file, and for those whose absence is worth knowing."""
         return name in CHRONY_UNITS[:2] or any(
-            os.path.lexists(f"{directory}/{name}") for directory in self._directories
+            os.path.lexists(f"{self._root}{directory}/{name}") for directory in SEARCH
+        )
+
+    def _starts_at_boot(self, state: ServiceState) -> bool:
+        """False when "enabled" may be systemd's word alone: no plain boot link is to be seen."""
+        return state.unit_file_state != "enabled" or any(
+            self._leads_on(f"{self._root}{SEARCH[0]}/{name}/{state.unit}")
+            for name in _names(f"{self._root}{SEARCH[0]}")
+            if name.endswith(WANTS)
+        )
+
+    def _leads_on(self, path: str) -> bool:
+        """True for a link to a file that is not empty, as /dev/null is."""
+        try:
+            target = os.readlink(path)
+            base = self._root if os.path.isabs(target) else os.path.dirname(path) + "/"
+            return os.path.getsize(base + target) > 0
+        except OSError:
+            return False
+
+    def _unit_files(self, unit: str, fragment: str) -> Look:
+        """What the files on disk say about ``unit``, which systemd read from ``fragment``."""
+        from agent.core import unitfiles
+        from agent.tree import Tree
+
+        files = Tree(self._root)
+        ours = files.entry(fragment)  # missing where systemd is asked from inside a container
+        links = unitfiles.leading_links(files, unit)
+        return Look(
+            aliases=unitfiles.aliases(files, unit),
+            real_names=tuple(name for name in CHRONY_UNITS if unitfiles.vendor_file(files, name)),
+            boot_link=bool(links) if ours.kind != "missing" else None,
+            obstacles=unitfiles.obstacles(files, unit),
+            empty_file=bool(fragment) and ours.kind == "file",
+            installed=spawn.find_program("chronyd") != "chronyd",
+            installer=next((tool for tool in INSTALLERS if spawn.find_program(tool) != tool), ""),
         )
 
     def _unanswered(self, answer: spawn.Completed) -> ServiceState:
@@ -153,20 +188,11 @@ def _without_systemd() -> ServiceState:
     )
 
 
-def _unit_files(unit: str, fragment: str) -> Look:
-    """What the files on disk say about ``unit``, which systemd read from ``fragment``."""
-    from agent.core import unitfiles
-    from agent.tree import Tree
-
-    files = Tree("/")
-    return Look(
-        aliases=unitfiles.aliases(files, unit),
-        real_names=tuple(name for name in CHRONY_UNITS if unitfiles.vendor_file(files, name)),
-        boot_link=bool(unitfiles.boot_links(files, unit)),
-        empty_file=bool(fragment) and files.entry(fragment).kind == "file",
-        installed=spawn.find_program("chronyd") != "chronyd",
-        installer=next((tool for tool in INSTALLERS if spawn.find_program(tool) != tool), ""),
-    )
+def _names(directory: str) -> Sequence[str]:
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return ()
 
 
 def _with_processes(look: Look) -> Look:

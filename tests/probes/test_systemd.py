@@ -8,7 +8,7 @@ import sys
 import time
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Callable
+from typing import Callable, NamedTuple
 
 import pytest
 
@@ -54,10 +54,10 @@ def test_of_units_without_a_file_only_a_loaded_one_is_asked_for(tmp_path: Path) 
     asked, program = tmp_path / "asked", tmp_path / "systemctl"
     program.write_text(f'#!/bin/sh\necho "$@" >{asked}\n', "utf-8")
     program.chmod(0o755)
-    (tmp_path / "units").mkdir()
-    (tmp_path / "units" / "ntpd.service").symlink_to("/dev/null")
-    directories = (str(tmp_path / "nowhere"), str(tmp_path / "units"))
-    ServiceProbe(ServiceSettings(program=str(program)), str(tmp_path), directories).read()
+    units = tmp_path / "usr/lib/systemd/system"
+    units.mkdir(parents=True)
+    (units / "ntpd.service").symlink_to("/dev/null")
+    ServiceProbe(ServiceSettings(program=str(program)), str(tmp_path), str(tmp_path)).read()
     names = asked.read_text("utf-8").split(" -- ")[1].split()
     assert names[:2] == ["chronyd.service", "chrony.service"]
     assert "ntpd.service" in names
@@ -152,18 +152,100 @@ def test_without_systemd_a_chronyd_that_may_be_hidden_is_not_said_to_be_absent(
     assert as_nobody(cause, hidepid=True) == "hidden unknown"
 
 
-def test_a_healthy_answer_needs_no_psutil(tmp_path: Path) -> None:
-    show = CORPUS / "d01-baseline" / "a-active.show"
+ENABLED = CORPUS / "d01-baseline" / "a-active.show"  # Debian's: chrony.service
+WANTS = "etc/systemd/system/multi-user.target.wants"
+
+
+class Host(NamedTuple):
+    """A host whose files are below ``root``, and whose systemd calls chrony.service enabled."""
+
+    root: Path
+    program: Path
+
+    def link(self, target: str, name: str = "chrony.service") -> None:
+        """Make a boot link."""
+        (self.root / WANTS / name).symlink_to(target)
+
+    def read(self) -> ServiceState:
+        settings = ServiceSettings(program=str(self.program))
+        return ServiceProbe(settings, str(self.root), str(self.root)).read()
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
     program = tmp_path / "systemctl"
     # 0 is "no main process known": this machine has no chronyd of that pid to look at.
-    program.write_text(f"#!/bin/sh\nsed 's/^MainPID=.*/MainPID=0/' {show}\n", "utf-8")
+    program.write_text(f"#!/bin/sh\nsed 's/^MainPID=.*/MainPID=0/' {ENABLED}\n", "utf-8")
     program.chmod(0o755)
+    (tmp_path / "empty").touch()
+    (tmp_path / WANTS).mkdir(parents=True)
+    units = tmp_path / "lib/systemd/system"
+    units.mkdir(parents=True)
+    (units / "chrony.service").write_text("[Install]\nWantedBy=multi-user.target\n", "utf-8")
+    return Host(tmp_path, program)
+
+
+@pytest.mark.parametrize(
+    ("target", "cause"),
+    [
+        ("/lib/systemd/system/chrony.service", "active"),
+        ("../../../../lib/systemd/system/chrony.service", "active"),
+        ("/nowhere/chrony.service", "active"),  # systemd takes its name and finds the unit by it
+        ("/dev/null", "no-boot-link"),
+        ("/empty", "no-boot-link"),
+    ],
+)
+def test_a_boot_link_counts_if_systemd_follows_it(host: Host, target: str, cause: str) -> None:
+    host.link(target)
+    assert host.read().cause == cause
+
+
+def test_a_boot_link_by_a_living_other_name_counts(host: Host) -> None:
+    host.link("/lib/systemd/system/chrony.service", "chronyd.service")
+    assert host.read().cause == "no-boot-link"
+    (host.root / "etc/systemd/system/chronyd.service").symlink_to(
+        "/lib/systemd/system/chrony.service"
+    )
+    assert host.read().cause == "active"
+
+
+def test_enabled_by_the_link_of_an_alias_alone_is_a_warning_with_a_remedy(host: Host) -> None:
+    """systemctl enable, disable and an image script may leave the one link and not the other."""
+    (host.root / "etc/systemd/system/chronyd.service").symlink_to(
+        "/lib/systemd/system/chrony.service"
+    )
+    state = host.read()
+    assert (state.cause, state.verdict) == ("no-boot-link", Verdict.WARNING)
+    assert (state.unit_file_state, state.advice) == (
+        "disabled",
+        ("systemctl enable chrony.service",),
+    )
+
+
+def test_what_enabling_cannot_replace_is_set_aside_first(host: Host) -> None:
+    (host.root / WANTS / "chrony.service").touch()
+    there = f"/{WANTS}/chrony.service"
+    assert host.read().advice == (
+        f"mv {there} {there}.set-aside",
+        "systemctl enable chrony.service",
+    )
+
+
+def test_files_that_are_not_those_systemd_read_prove_nothing(host: Host) -> None:
+    """In a container that may ask its host's systemd, the unit files are the container's."""
+    (host.root / "lib/systemd/system/chrony.service").unlink()
+    assert host.read().cause == "active"
+
+
+def test_a_healthy_answer_needs_no_psutil_and_no_second_look(host: Host) -> None:
+    host.link("/lib/systemd/system/chrony.service")
     code = (
         "import sys\n"
         "from agent.core.settings import ServiceSettings\n"
         "from agent.probes.systemd import ServiceProbe\n"
-        f"state = ServiceProbe(ServiceSettings(program={str(program)!r})).read()\n"
+        f"settings = ServiceSettings(program={str(host.program)!r})\n"
+        f"state = ServiceProbe(settings, {str(host.root)!r}, {str(host.root)!r}).read()\n"
         "assert state.cause == 'active', state\n"
-        "assert 'psutil' not in sys.modules and 'subprocess' not in sys.modules\n"
+        "assert not {'psutil', 'subprocess', 'agent.core.unitfiles'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2])

@@ -32,7 +32,7 @@ Names=chronyd.service
 LoadState=loaded
 ActiveState=active
 SubState=running
-UnitFileState=enabled
+UnitFileState=static
 FragmentPath=/usr/lib/systemd/system/chronyd.service
 MainPID={pid}
 NRestarts=0
@@ -80,7 +80,7 @@ class Chronyc:
 
 
 def systemctl(directory: Path, pid: int) -> str:
-    """A systemctl by which chronyd.service is enabled and runs as ``pid``; returns its path."""
+    """A systemctl by which chronyd.service runs as ``pid``, and is pulled in; returns its path."""
     return executable(directory / "systemctl", _SYSTEMCTL.format(pid=pid))
 
 
