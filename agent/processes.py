@@ -21,8 +21,6 @@ class Process(NamedTuple):
     pid: int
     #: psutil's word: ``running``, ``sleeping``, ``stopped`` (T), ``disk-sleep`` (D), ``zombie`` ...
     state: str
-    #: The path of its program; ``""`` when it may not be read (another user's, a kernel thread).
-    exe: str
     #: True when it runs in a PID namespace inside ours: a container's, not this host's own.
     contained: bool = False
 
@@ -40,10 +38,9 @@ def find_named(name: str) -> List[Process]:
             Process(
                 pid=entry.pid,
                 state=entry.info["status"] or "",
-                exe=entry.info["exe"] or "",
                 contained=_is_contained(_read(f"/proc/{entry.pid}/status")),
             )
-            for entry in psutil.process_iter(["name", "status", "exe"])
+            for entry in psutil.process_iter(["name", "status"])
             if entry.info["name"] == name
         ]
     except Exception:  # psutil raises what it likes on a broken /proc; the question is a courtesy

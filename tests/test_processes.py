@@ -29,12 +29,11 @@ def sleeper(tmp_path: Path) -> Iterator[Tuple[str, subprocess.Popen[bytes]]]:
 
 
 def test_a_running_program_is_found_by_its_name(
-    sleeper: Tuple[str, subprocess.Popen[bytes]], tmp_path: Path
+    sleeper: Tuple[str, subprocess.Popen[bytes]],
 ) -> None:
     name, process = sleeper
     found = find_named(name)
     assert [entry.pid for entry in found] == [process.pid]
-    assert found[0].exe == str(tmp_path / name)
     assert found[0].state in ("sleeping", "running")
 
 
