@@ -37,7 +37,7 @@ PRAGMAS = (
     "journal_mode = WAL",
     "synchronous = FULL",
     "journal_size_limit = 1048576",
-    "cache_size = -512",
+    "cache_size = -128",
     "temp_store = MEMORY",
 )
 
