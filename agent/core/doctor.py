@@ -52,7 +52,7 @@ _WHY_THIS: Mapping[str, str] = {
 
 _COMMAND_WORDS = """
 apt apt-get chronyc chronyd clock-agent command date dnf getent grep journalctl kill ls mv openssl
-ps redis-cli ss sudo systemctl systemd-analyze yum zypper
+ps redis-cli ss sudo systemctl systemd-analyze timeout yum zypper
 """
 #: The programs our advice names; a line that begins with any other word is prose.
 _COMMANDS = frozenset(_COMMAND_WORDS.split())

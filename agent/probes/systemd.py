@@ -119,7 +119,12 @@ class ServiceProbe:
             return unanswered(
                 "systemctl-hung",
                 f"systemctl has not answered within {DEADLINE} s: systemd or its bus is stuck",
-                ("systemctl is-system-running",),
+                (
+                    "timeout 10 systemctl is-system-running",
+                    "# if root gets an answer, it is only the bus: systemctl status dbus.service",
+                    "# if not, systemd(1) promises that `kill -TERM 1` makes it start afresh and"
+                    " keep its state",
+                ),
             )
         if answer.errno in spawn.SHORTAGES:
             return unanswered(
