@@ -62,7 +62,7 @@ class ServiceProbe:
         state = decide(facts)
         if state.verdict is Verdict.OK and not disk_decides(facts) and self._starts_at_boot(state):
             return state
-        look = self._unit_files(state.unit, str(state.detail.get("fragment_path", "")))
+        look = self._unit_files(state)
         if state.verdict is not Verdict.OK:
             look = _with_processes(look)
         return decide(facts._replace(look=look))
@@ -81,11 +81,17 @@ class ServiceProbe:
 
     def _starts_at_boot(self, state: ServiceState) -> bool:
         """False when "enabled" may be systemd's word alone: no plain boot link is to be seen."""
-        return state.unit_file_state != "enabled" or any(
+        if state.unit_file_state != "enabled" or not self._ours(state):
+            return True
+        return any(
             self._leads_on(f"{self._root}{SEARCH[0]}/{name}/{state.unit}")
             for name in _names(f"{self._root}{SEARCH[0]}")
             if name.endswith(WANTS)
         )
+
+    def _ours(self, state: ServiceState) -> bool:
+        """False in a container that may ask its host's systemd: the files here are not the ones."""
+        return os.path.lexists(f"{self._root}{state.detail.get('fragment_path')}")
 
     def _leads_on(self, path: str) -> bool:
         """True for a link to a file that is not empty, as /dev/null is."""
@@ -96,20 +102,20 @@ class ServiceProbe:
         except OSError:
             return False
 
-    def _unit_files(self, unit: str, fragment: str) -> Look:
-        """What the files on disk say about ``unit``, which systemd read from ``fragment``."""
+    def _unit_files(self, state: ServiceState) -> Look:
+        """What the files on disk say about the unit."""
         from agent.core import unitfiles
         from agent.tree import Tree
 
         files = Tree(self._root)
-        ours = files.entry(fragment)  # missing where systemd is asked from inside a container
+        unit, fragment = state.unit, str(state.detail.get("fragment_path", ""))
         links = unitfiles.leading_links(files, unit)
         return Look(
             aliases=unitfiles.aliases(files, unit),
             real_names=tuple(name for name in CHRONY_UNITS if unitfiles.vendor_file(files, name)),
-            boot_link=bool(links) if ours.kind != "missing" else None,
+            boot_link=bool(links) if self._ours(state) else None,
             obstacles=unitfiles.obstacles(files, unit),
-            empty_file=bool(fragment) and ours.kind == "file",
+            empty_file=bool(fragment) and files.entry(fragment).kind == "file",
             installed=spawn.find_program("chronyd") != "chronyd",
             installer=next((tool for tool in INSTALLERS if spawn.find_program(tool) != tool), ""),
         )
