@@ -20,6 +20,8 @@ from tests.support.faketime_server import TimeServer
 from tests.support.redis_server import redis_server
 
 ROOT = Path(__file__).resolve().parents[1]
+#: What the agent stands on, as packages have it: pure Python but for psutil.
+VENDOR = ("psutil", "statsd", "yaml", "sdnotify")
 _LAUNCHER = """#!{python} -ISB
 import sys
 sys.path += [{directory!r}, {vendor!r}]
@@ -54,15 +56,17 @@ def launcher(directory: Path) -> Path:
 
     It believes the status file ``status`` in ``directory``.
     """
-    shutil.copytree(
-        ROOT / "agent", directory / "agent", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    installed = Path(sysconfig.get_path("purelib"))
+    sources = {"agent": ROOT / "agent", **{f"vendor/{name}": installed / name for name in VENDOR}}
+    for name, source in sources.items():
+        unwanted = shutil.ignore_patterns("__pycache__", "_yaml*.so")
+        shutil.copytree(source, directory / name, ignore=unwanted)
     compiling = ["-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash"]
-    subprocess.run([PYTHON, "-IS", *compiling, str(directory / "agent")], check=True)
+    subprocess.run([PYTHON, "-IS", *compiling, str(directory)], check=True)
     text = _LAUNCHER.format(
         python=PYTHON,
         directory=str(directory),
-        vendor=sysconfig.get_path("purelib"),
+        vendor=str(directory / "vendor"),
         status=str(directory / "status"),
     )
     return Path(fakes.executable(directory / "clock-agent", text))
