@@ -90,8 +90,12 @@ class ServiceProbe:
         )
 
     def _ours(self, state: ServiceState) -> bool:
-        """False in a container that may ask its host's systemd: the files here are not the ones."""
-        return os.path.lexists(f"{self._root}{state.detail.get('fragment_path')}")
+        """False where the files systemd reads are not to be seen.
+
+        They are not there in a container that may ask its host's systemd, or not for this user.
+        """
+        fragment = f"{self._root}{state.detail.get('fragment_path')}"
+        return os.path.lexists(fragment) and os.access(self._root + SEARCH[0], os.R_OK | os.X_OK)
 
     def _leads_on(self, path: str) -> bool:
         """True for a link to a file that is not empty, as /dev/null is."""
@@ -99,6 +103,8 @@ class ServiceProbe:
             target = os.readlink(path)
             base = self._root if os.path.isabs(target) else os.path.dirname(path) + "/"
             return os.path.getsize(base + target) > 0
+        except PermissionError:
+            return True  # not for this user to see: systemd's word stands
         except OSError:
             return False
 

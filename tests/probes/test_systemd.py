@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -172,17 +173,18 @@ class Host(NamedTuple):
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Host:
-    program = tmp_path / "systemctl"
+def host(private_dir: Path) -> Host:
+    program = private_dir / "systemctl"
     # 0 is "no main process known": this machine has no chronyd of that pid to look at.
-    program.write_text(f"#!/bin/sh\nsed 's/^MainPID=.*/MainPID=0/' {ENABLED}\n", "utf-8")
+    shown = re.sub("(?m)^MainPID=.*", "MainPID=0", ENABLED.read_text("utf-8"))
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{shown}\nEND\n", "utf-8")
     program.chmod(0o755)
-    (tmp_path / "empty").touch()
-    (tmp_path / WANTS).mkdir(parents=True)
-    units = tmp_path / "lib/systemd/system"
+    (private_dir / "empty").touch()
+    (private_dir / WANTS).mkdir(parents=True)
+    units = private_dir / "lib/systemd/system"
     units.mkdir(parents=True)
     (units / "chrony.service").write_text("[Install]\nWantedBy=multi-user.target\n", "utf-8")
-    return Host(tmp_path, program)
+    return Host(private_dir, program)
 
 
 @pytest.mark.parametrize(
@@ -235,6 +237,14 @@ def test_files_that_are_not_those_systemd_read_prove_nothing(host: Host) -> None
     """In a container that may ask its host's systemd, the unit files are the container's."""
     (host.root / "lib/systemd/system/chrony.service").unlink()
     assert host.read().cause == "active"
+
+
+@pytest.mark.parametrize("directory", ["etc/systemd/system", WANTS])
+def test_files_that_this_user_may_not_see_prove_nothing(host: Host, directory: str) -> None:
+    host.root.chmod(0o711)
+    assert host.read().cause == "no-boot-link"  # by who may see them; all modules are loaded now
+    (host.root / directory).chmod(0o700)
+    assert as_nobody(lambda: host.read().cause) == "active"
 
 
 def test_a_healthy_answer_needs_no_psutil_and_no_second_look(host: Host) -> None:
