@@ -217,7 +217,9 @@ class Checker:
         except OSError as error:
             self.warnings.append(Note(line, path, f"{value}: {error.strerror}"))
             return
-        if mode & stat.S_IROTH:
+        if not stat.S_ISREG(mode):
+            self.warnings.append(Note(line, path, f"{value} is no regular file"))
+        elif mode & stat.S_IROTH:
             self.warnings.append(Note(line, path, f"every user can read {value}; chmod 0640 it"))
 
 

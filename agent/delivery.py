@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import threading
-from typing import Callable, List, Optional, Sequence, Tuple
+from typing import Callable, List, Optional, Sequence, Set, Tuple
 
 from agent import clock
 from agent.core.model import Alert, Delivery, Verdict
@@ -112,10 +112,13 @@ class _Courier:
         self._sending_since: Optional[float] = None
         self._stuck_said = False
         self._stop_at: Optional[float] = None
+        #: The keys of the troubles that this sink was told of, and not yet of their end.
+        self._open: Set[str] = set()
         self._thread: Optional[threading.Thread] = None
 
     def start(self, owed: Sequence[Posting], before: Optional[_Courier]) -> None:
         """Begin with what was ``owed`` already; after the courier ``before`` has come back."""
+        self._open = {posting.alert.key for posting in owed} | (before._open if before else set())
         self.add(owed, saved=True)
         self._thread = threading.Thread(
             target=self._work, args=(owed, before), name=f"sink {self.name}", daemon=True
@@ -127,8 +130,21 @@ class _Courier:
         return [
             Posting(self.name, alert._replace(tags={**alert.tags, **self._settings.tags}))
             for alert in alerts
-            if Verdict[alert.severity.upper()] >= self._settings.min_severity
+            if self._wants(alert)
         ]
+
+    def _wants(self, alert: Alert) -> bool:
+        """Severe enough for this sink, or the end of a trouble it was told of.
+
+        ``min_severity`` may have been raised meanwhile: nobody else would end that trouble there.
+        """
+        wanted = Verdict[alert.severity.upper()] >= self._settings.min_severity
+        if alert.kind == "resolve":
+            wanted = wanted or alert.key in self._open
+            self._open.discard(alert.key)
+        elif wanted:
+            self._open.add(alert.key)
+        return wanted
 
     def add(self, postings: Sequence[Posting], saved: bool) -> None:
         """Owe ``postings``; those not ``saved`` wait for that, or until patience ends."""
@@ -201,7 +217,7 @@ class _Courier:
                 settled = self._queue.settle(delivery, clock.monotonic())
             if settled:
                 self._keeper.settle([posting])
-            self._report(posting.alert, delivery)
+            self._report(posting.alert, delivery, settled)
             self._changed()
 
     def _wait_for(self, before: _Courier, owed: Sequence[Posting]) -> None:
@@ -240,14 +256,14 @@ class _Courier:
             what = f"{type(error).__name__} in the sink: {error}"
             return Delivery(delivered=False, retryable=True, what=what)
 
-    def _report(self, alert: Alert, delivery: Delivery) -> None:
+    def _report(self, alert: Alert, delivery: Delivery, settled: bool) -> None:
         """One log line per change, not per attempt."""
         before, self._last_failure = self._last_failure, delivery.what
         if delivery.delivered:
             self._last_failure = ""
             if before:
                 self._log.info(f"alerts: sink {self.name} delivers again")
-        elif not delivery.retryable:
+        elif not delivery.retryable and settled:
             self._log.error(
                 f"alerts: sink {self.name} refused {alert.kind} of {alert.key} for good:"
                 f" {delivery.what}"

@@ -31,6 +31,8 @@ def read_secret_bytes(path: str) -> bytes:
         raise OSError(errno.EINVAL, "its path holds a NUL", path) from None
     try:
         content = os.read(descriptor, _LONGEST + 1)
+    except OSError as error:  # a directory: the error does not name it
+        raise OSError(error.errno, error.strerror, path) from None
     finally:
         os.close(descriptor)
     line = content.split(b"\n", 1)[0].rstrip(b"\r")

@@ -429,6 +429,12 @@ def test_a_secret_that_everybody_can_read_is_warned_of_and_not_shown(tmp_path: P
     ]
 
 
+def test_a_directory_for_a_secret_is_called_no_file(tmp_path: Path) -> None:
+    path = write(tmp_path, SECRETIVE.replace("PASSWORD", str(tmp_path)))
+    warnings = configuration.load(path).warnings
+    assert f"{path}:1: references[1].password_file: {tmp_path} is no regular file" in warnings
+
+
 def test_a_reference_on_this_host_is_warned_of_because_it_is_this_very_clock(
     tmp_path: Path,
 ) -> None:

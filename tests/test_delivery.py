@@ -211,6 +211,24 @@ def test_a_sink_hears_only_what_is_severe_enough_for_it(office: Office) -> None:
     wait_for(lambda: office.keeper.postings == ())
 
 
+@pytest.mark.parametrize("repeat_every", [None, 60.0])
+def test_a_sink_that_became_choosier_still_hears_the_end_of_what_it_was_told(
+    office: Office, repeat_every: Optional[float]
+) -> None:
+    receiver = Receiver("page", repeat_every)
+    raised, over, unheard = (
+        alert._replace(severity="warning")
+        for alert in (an_alert(1), an_alert(2, "resolve"), an_alert(3, "resolve", "sync"))
+    )
+    first = office.open(receiver)
+    first.record(cycle_with([raised]))
+    wait_for(lambda: receiver.ids == ["alert-1"])
+    first.close(1.0)
+    office.open(receiver, min_severity=Verdict.CRITICAL).record(cycle_with([unheard, over], 20.0))
+    wait_for(lambda: "alert-2" in receiver.ids)
+    assert "alert-3" not in receiver.ids
+
+
 def test_the_tags_of_a_sink_are_added_and_win(office: Office) -> None:
     receiver = Receiver("page")
     office.open(receiver, tags={"team": "night", "dc": "us"}).record(cycle_with(THREE[:1]))

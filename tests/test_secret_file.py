@@ -43,5 +43,6 @@ def test_a_pipe_without_a_writer_is_not_waited_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["none", ".", "a\0b"])
 def test_a_file_that_cannot_be_read_raises_the_one_kind_of_error(tmp_path: Path, name: str) -> None:
-    with pytest.raises(OSError):  # noqa: PT011  # the point is that nothing else is raised
+    with pytest.raises(OSError) as raised:  # noqa: PT011  # the point: nothing else is raised
         read_secret(f"{tmp_path}/{name}")
+    assert raised.value.filename == f"{tmp_path}/{name}"

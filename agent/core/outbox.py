@@ -141,6 +141,11 @@ class Queue:
         if entry is None or entry not in self._entries:
             return True
         entry.attempts += 1
+        if not delivery.delivered and not delivery.retryable and self._again(entry):
+            # a proxy said 404 while the receiver restarted: unsaid, the trouble expires there
+            self._failures += 1
+            entry.not_before = now + self._pause(delivery.retry_after)
+            return False
         if not delivery.delivered and delivery.retryable:
             self._failures += 1
             self._rest_until = now + self._pause(delivery.retry_after)
@@ -167,6 +172,10 @@ class Queue:
         return (
             self._repeat_every is not None and entry.kind != "resolve" and not self._followed(entry)
         )
+
+    def _again(self, entry: _Entry) -> bool:
+        """Whether it was delivered before, and still has to be told again."""
+        return entry.told and self._lasts(entry)
 
     def _followed(self, entry: _Entry) -> bool:
         """Whether a newer message of its key waits behind it."""

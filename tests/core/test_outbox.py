@@ -164,6 +164,20 @@ def test_a_receiver_that_forgets_is_told_again_until_the_trouble_is_over() -> No
     assert queue.wait(130.0) is None
 
 
+def test_a_refusal_does_not_end_the_telling_again_of_what_lasts() -> None:
+    queue = queue_of(an_alert(1), repeat_every=60.0)
+    taken(queue)
+    queue.settle(DELIVERED, 0.0)
+    taken(queue, 60.0)
+    assert not queue.settle(REFUSED, 60.0)
+    assert queue.failures == 1
+    assert queue.take(60.0) is None
+    assert taken(queue, 65.0) == "alert-1"
+    queue.add(Posting("s", an_alert(2, "resolve")))
+    assert queue.settle(REFUSED, 65.0)
+    assert taken(queue, 65.0) == "alert-2"
+
+
 def test_telling_again_never_goes_before_news() -> None:
     queue = queue_of(an_alert(1), repeat_every=60.0)
     taken(queue)
