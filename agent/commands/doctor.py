@@ -91,7 +91,8 @@ def _live(config_path: Optional[str]) -> Iterator[Diagnosis]:
     seen = gather.once(config, clock.monotonic() + DEADLINE)
     assessment = judge.assess(config.policy, seen)
     yield from doctor.conditions(assessment, seen, image_service.masks(_HERE))
-    yield from doctor.disk_against_memory(seen.service, image_judge.time_service(_HERE))
+    if _sees_the_unit(seen.service):
+        yield from doctor.disk_against_memory(seen.service, image_judge.time_service(_HERE))
     yield from _around_the_service(config, seen.service)
     own = _agent_facts(config)._replace(
         config_problems=problems,
@@ -104,6 +105,12 @@ def _live(config_path: Optional[str]) -> Iterator[Diagnosis]:
         from agent.commands import doctor_statsd
 
         yield doctor_statsd.look(config.statsd)
+
+
+def _sees_the_unit(service: Optional[ServiceState]) -> bool:
+    """False in a container that may ask its host's systemd: its files are not the host's."""
+    fragment = service.detail.get("fragment_path") if service else None
+    return bool(fragment) and _HERE.files.entry(str(fragment)).kind != "missing"
 
 
 def _around_the_service(config: Config, service: Optional[ServiceState]) -> Iterator[Diagnosis]:

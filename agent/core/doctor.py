@@ -11,6 +11,7 @@ from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Tuple
 from agent.core import wording
 from agent.core.diagnosis import Diagnosis
 from agent.core.model import Assessment, Finding, Miss, Observations, ServiceState, Verdict
+from agent.core.units import CHRONY_UNITS
 
 _DRIFTS = (
     "Nothing corrects this clock, or nothing will after the next restart: it drifts by up to"
@@ -154,8 +155,8 @@ def disk_against_memory(
     service: Optional[ServiceState], on_disk: Iterable[Diagnosis]
 ) -> Iterator[Diagnosis]:
     """What the unit files say while systemd, which has not read them again, says all is well."""
-    if service is None or service.verdict is not Verdict.OK or not service.unit:
-        return
+    if service is None or service.verdict is not Verdict.OK or service.unit not in CHRONY_UNITS:
+        return  # the files judged are those of chronyd's units
     for each in on_disk:
         if each.verdict >= Verdict.WARNING:
             yield each._replace(

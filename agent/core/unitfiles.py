@@ -99,7 +99,13 @@ def vendor_file(files: Files, name: str) -> str:
 
 def aliases(files: Files, real: str) -> Tuple[str, ...]:
     """Other names that lead, or before a mask led, to the unit ``real``: links and Alias= lines."""
-    names = list(settings(files, real).get("Install", "Alias"))
+    said = settings(files, real).get("Install", "Alias")
+    return tuple(dict.fromkeys((*said, *_linked_names(files, real))))
+
+
+def _linked_names(files: Files, real: str) -> List[str]:
+    """The names of the links that lead to the unit ``real``."""
+    names = []
     for directory in SEARCH:
         for name in files.names(directory):
             entry = files.entry(f"{directory}/{name}")
@@ -107,7 +113,7 @@ def aliases(files: Files, real: str) -> Tuple[str, ...]:
                 continue
             if files.resolve(entry.path).rpartition("/")[2] == real:
                 names.append(name)
-    return tuple(dict.fromkeys(names))
+    return names
 
 
 def boot_links(files: Files, name: str) -> Tuple[str, ...]:
@@ -124,12 +130,13 @@ def boot_links(files: Files, name: str) -> Tuple[str, ...]:
 
 def idle_links(files: Files, name: str) -> Tuple[str, ...]:
     """The paths of what only looks like a boot link of ``name``."""
-    return tuple(e.path for e in _in_wants(files, name) if e.kind != "link" or _void(files, e))
+    seen = (e for e in _in_wants(files, name) if e.kind != "denied")
+    return tuple(e.path for e in seen if e.kind != "link" or _void(files, e))
 
 
 def obstacles(files: Files, name: str) -> Tuple[str, ...]:
     """Those of them that ``systemctl enable`` cannot replace: what is no link at all."""
-    return tuple(e.path for e in _in_wants(files, name) if e.kind != "link")
+    return tuple(e.path for e in _in_wants(files, name) if e.kind not in ("link", "denied"))
 
 
 def _in_wants(files: Files, name: str) -> Tuple[Entry, ...]:
@@ -169,12 +176,17 @@ def settings(files: Files, name: str) -> Settings:
 
 
 def drop_ins(files: Files, name: str) -> Tuple[str, ...]:
-    """The drop-in files of a unit in the order they apply; one linked to /dev/null is left out."""
+    """The drop-in files of a unit in the order they apply; one linked to /dev/null is left out.
+
+    Those of its other names count as well, and those for all services, which yield to its own.
+    """
     chosen: Dict[str, str] = {}
-    for directory in SEARCH:
-        for each in files.names(f"{directory}/{name}.d"):
+    own = (name, *_linked_names(files, name))
+    where = [f"{directory}/{each}.d" for directory in SEARCH for each in own]
+    for directory in (*where, *(f"{each}/service.d" for each in SEARCH)):
+        for each in files.names(directory):
             if each.endswith(".conf"):
-                chosen.setdefault(each, f"{directory}/{name}.d/{each}")
+                chosen.setdefault(each, f"{directory}/{each}")
     paths = (chosen[each] for each in sorted(chosen))
     return tuple(path for path in paths if files.resolve(path) != "/dev/null")
 

@@ -57,6 +57,8 @@ def test_what_the_disk_says_is_only_news_while_systemd_says_all_is_well() -> Non
     masked = WELL._replace(verdict=Verdict.CRITICAL, cause="masked")
     assert list(doctor.disk_against_memory(masked, on_disk)) == []
     assert list(doctor.disk_against_memory(None, on_disk)) == []
+    other = WELL._replace(unit="systemd-timesyncd.service")
+    assert list(doctor.disk_against_memory(other, on_disk)) == []
 
 
 def test_what_may_not_be_read_on_disk_is_unknown_and_no_fault() -> None:

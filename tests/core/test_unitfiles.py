@@ -8,6 +8,7 @@ from typing import Callable
 import pytest
 
 from agent.core import unitfiles
+from agent.core.files import Entry
 from agent.tree import Tree
 from tests.support.trees import UNIT, Image
 
@@ -74,6 +75,16 @@ def test_an_empty_assignment_resets_and_a_backslash_joins(image: Image) -> None:
     assert [" ".join(start.split()) for start in read.get("Service", "ExecStart")] == ["/a -b"]
 
 
+def test_drop_ins_of_other_names_and_of_all_services_apply_its_own_first(image: Image) -> None:
+    image.link(f"{ETC}/ntpd.service", f"/{LIB}/chronyd.service")
+    for name, nice in (("ntpd.service", 1), ("service", 2), ("chronyd.service", 3)):
+        image.write(f"{ETC}/{name}.d/{name}.conf", f"[Service]\nNice={nice}\n")
+        image.write(f"{ETC}/{name}.d/same.conf", f"[Service]\nUMask={nice}\n")
+    found = unitfiles.settings(Tree(str(image.root)), "chronyd.service")
+    assert set(found.get("Service", "Nice")) == {"1", "2", "3"}
+    assert found.get("Service", "UMask") == ("3",)
+
+
 def test_a_drop_in_linked_to_dev_null_is_switched_off(image: Image) -> None:
     image.write(f"{LIB}/chronyd.service.d/x.conf", "[Service]\nExecStart=\n")
     image.link(f"{ETC}/chronyd.service.d/x.conf", "/dev/null")
@@ -129,3 +140,24 @@ def test_presets_apply_by_file_name_and_the_first_directory_wins(image: Image) -
     assert unitfiles.preset(tree, "chronyd.service")[0] is False
     image.link("etc/systemd/system-preset/40-y.preset", "/dev/null")
     assert unitfiles.preset(tree, "chronyd.service")[0] is True
+
+
+def test_a_boot_link_that_may_not_be_looked_at_is_nothing_to_move_away(image: Image) -> None:
+    wants = image.root / ETC / "multi-user.target.wants"
+    image.link(f"{ETC}/multi-user.target.wants/chronyd.service", f"/{LIB}/chronyd.service")
+    tree = Hidden(str(image.root), str(wants))
+    assert unitfiles.obstacles(tree, "chronyd.service") == ()
+    assert unitfiles.idle_links(tree, "chronyd.service") == ()
+
+
+class Hidden(Tree):
+    """A tree in which what is in one directory may not be looked at."""
+
+    def __init__(self, root: str, closed: str) -> None:
+        super().__init__(root)
+        self._closed = closed
+
+    def entry(self, path: str) -> Entry:
+        if (self.root + path).startswith(self._closed + "/"):
+            return Entry(path, "denied")
+        return super().entry(path)
