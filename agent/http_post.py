@@ -173,7 +173,9 @@ class _Attempt:
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
             body = answer.read(MAX_BODY)
         text = body.decode("utf-8", "replace")
-        for secret in (*self._request.secrets, self._target):
+        path, _, query = self._target.partition("?")
+        # the longest first: the parts are hidden where the whole does not stand
+        for secret in (*self._request.secrets, self._target, path, query):
             if len(secret) > 1:
                 text = text.replace(secret, "***")
         return text

@@ -201,6 +201,10 @@ def test_secrets_in_an_answer_and_in_the_url_are_not_repeated() -> None:
         answer = sent(f"{there.url}/hooks/T123/s3cret-path", secrets=("s3cret-token",))
     assert isinstance(answer, Reply)
     assert answer.text == "unknown token *** at ***"
+    with receiver(Answer(403, body=echo)) as there:
+        answer = sent(f"{there.url}/hooks/T123/s3cret-path?x=1", secrets=("s3cret-token",))
+    assert isinstance(answer, Reply)
+    assert answer.text == "unknown token *** at ***"
     assert "s3cret" not in str(sent(f"http://127.0.0.1:{free_port()}/s3cret"))
 
 

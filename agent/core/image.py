@@ -30,12 +30,18 @@ class Image(NamedTuple):
         return " ".join(("systemctl", *aim, *map(shell_word, words)))
 
     def outside(self, path: str) -> str:
-        """``path`` in this tree, as a shell outside of it has to be told."""
-        return shell_word(self.root + path)
+        """``path`` in this tree, as a shell outside of it has to be told.
+
+        For that shell a link to ``/etc/x`` would lead to a file of its own host: where a link of
+        the tree ends is followed inside the tree.
+        """
+        return shell_word(self.root + (self.root and self.files.resolve(path) or path))
 
     def set_aside(self, path: str) -> str:
         """The command that moves a file out of the way."""
-        return f"mv {self.outside(path)} {self.outside(path + '.set-aside')}"
+        parent, _, name = path.rpartition("/")
+        there = f"{self.files.resolve(parent) or parent}/{name}"
+        return f"mv {shell_word(self.root + there)} {shell_word(f'{self.root}{there}.set-aside')}"
 
     def dated(self, unit: UnitFile) -> str:
         """Where a unit file or link is, when it was made, and that no package owns it."""

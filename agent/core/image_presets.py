@@ -32,7 +32,8 @@ def will_disable(image: Image, topic: str, name: str) -> Iterator[Diagnosis]:
     """A warning when the boot link that ``name`` has may be undone."""
     wanted, rule = unitfiles.preset(image.files, name)
     if not wanted and unitfiles.first_boot(image.files):
-        mended = image.outside(f"/etc/systemd/system-preset/00-{name.partition('.')[0]}.preset")
+        presets = "/etc/systemd/system-preset"
+        mended = image.outside(f"{presets}/00-{name.partition('.')[0]}.preset")
         yield Diagnosis(
             topic,
             "disabled-by-preset",
@@ -40,7 +41,7 @@ def will_disable(image: Image, topic: str, name: str) -> Iterator[Diagnosis]:
             f"{name} is enabled, but the first boot applies presets, and {rule} disables it",
             "A systemd that applies presets in full will undo the boot link.",
             (
-                f"mkdir -p {mended.rpartition('/')[0]}",
+                f"mkdir -p {image.outside(presets)}",
                 f"echo 'enable {name}' >{mended}",
             ),
             (rule,),

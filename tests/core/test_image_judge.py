@@ -339,6 +339,15 @@ def test_names_in_an_image_cannot_slip_commands_into_a_remedy(tmp_path: Path) ->
     assert f" '{image.root}/etc/$(id).conf'" in orphan[-1]
 
 
+def test_a_remedy_writes_into_the_image_where_an_absolute_link_leads(tmp_path: Path) -> None:
+    image = red_hat(tmp_path)
+    image.write("etc/chrony/real.conf", HEALTHY_CONF + "local\n")
+    image.remove("etc/chrony.conf")
+    image.link("etc/chrony.conf", "/etc/chrony/real.conf")
+    orphan = judged(image)["chrony.conf local-without-orphan"].remedy
+    assert f" {image.root}/etc/chrony/real.conf " in orphan[-1]
+
+
 def test_an_empty_machine_id_is_no_first_boot(tmp_path: Path) -> None:
     image = red_hat(tmp_path)
     image.remove(f"{WANTS}/chronyd.service")
