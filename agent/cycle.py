@@ -111,6 +111,7 @@ class Cycles:
         late = self._keeper.take_late()
         if late is not None:  # a slow disk: what it knows counts for more than the cycles since
             self._memory = resume(late.standings, late.clock, late.readings, late.events)
+            self._around.deliverer.adopt(late.postings)
         self._memory, outcome = fold(
             config.policy, identity, self._memory, observations, self._sample
         )

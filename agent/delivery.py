@@ -44,6 +44,7 @@ class Deliverer:
         busy there is waited for, so that nothing goes out of order.
         """
         self._keeper = keeper
+        self._log = log
         self._couriers = [_Courier(keeper, *pair, log, chance, changed) for pair in sinks]
         owed = keeper.postings
         self._drop_unknown(owed, log)
@@ -62,6 +63,12 @@ class Deliverer:
             courier.report_stuck()
             postings += own
         self._keeper.record(cycle, postings)
+
+    def adopt(self, owed: Sequence[Posting]) -> None:
+        """Deliver as well what the disk remembered only after this one had started."""
+        self._drop_unknown(owed, self._log)
+        for courier in self._couriers:
+            courier.adopt([posting for posting in owed if posting.sink == courier.name])
 
     def health(self) -> Tuple[SinkHealth, ...]:
         """How every sink is doing, in the order of the configuration."""
@@ -164,6 +171,13 @@ class _Courier:
                 f"alerts: {len(lost)} of those that wait for sink {self.name} are left out:"
                 " too many; it is still told of the first trouble and of the present state"
             )
+
+    def adopt(self, postings: Sequence[Posting]) -> None:
+        """Owe ``postings`` before all that is owed."""
+        with self._condition:
+            self._open |= {posting.alert.key for posting in postings}
+            self._queue.adopt(postings)
+            self._condition.notify_all()
 
     def release(self, postings: Sequence[Posting]) -> None:
         """``postings`` are saved, or cannot be: they may go out."""

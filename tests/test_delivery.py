@@ -18,7 +18,7 @@ from agent.log import Log
 from agent.store import Cycle
 from agent.store.keeper import Keeper
 from agent.store.sqlite import SqliteStore
-from tests.support.cycles import A_BOOT, a_cycle, an_alert, clocks
+from tests.support.cycles import A_BOOT, a_cycle, an_alert, clocks, postings
 from tests.support.waiting import wait_for
 
 DELIVERED = Delivery(delivered=True)
@@ -209,6 +209,14 @@ def test_a_sink_hears_only_what_is_severe_enough_for_it(office: Office) -> None:
     office.open(receiver, min_severity=Verdict.CRITICAL).record(cycle_with([mild, THREE[2]]))
     wait_for(lambda: receiver.ids == ["alert-3"])
     wait_for(lambda: office.keeper.postings == ())
+
+
+def test_what_the_disk_tells_late_is_delivered_too(office: Office) -> None:
+    receiver, owed = Receiver("page"), postings("page", an_alert(1), an_alert(2, "resolve"))
+    deliverer = office.open(receiver)
+    deliverer.adopt((*owed, *postings("gone", an_alert(3))))
+    wait_for(lambda: receiver.ids == ["alert-1", "alert-2"])
+    assert office.logged("owed to sink gone are dropped") == 1
 
 
 @pytest.mark.parametrize("repeat_every", [None, 60.0])

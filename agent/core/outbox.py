@@ -10,7 +10,7 @@ condensed from the middle: the receiver still hears of the first trouble and of 
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from agent.core.model import Alert, Delivery
 
@@ -108,6 +108,12 @@ class Queue:
             gone += self._middle([entry for entry in same if entry not in gone])
         self._entries = [entry for entry in self._entries if entry not in gone]
         return tuple(entry.posting for entry in gone)
+
+    def adopt(self, postings: Sequence[Posting]) -> None:
+        """Owe what was owed before all that waits here: an earlier run's, remembered late."""
+        known = {entry.posting.ident for entry in self._entries}
+        older = [p for p in postings if p.ident not in known]
+        self._entries[:0] = [_Entry(posting, NEVER_BEFORE) for posting in older]
 
     def release(self, posting: Posting) -> None:
         """It need not wait for its ``not_before`` any longer."""

@@ -178,6 +178,16 @@ def test_a_refusal_does_not_end_the_telling_again_of_what_lasts() -> None:
     assert taken(queue, 65.0) == "alert-2"
 
 
+def test_what_is_remembered_late_goes_before_what_came_meanwhile() -> None:
+    queue = queue_of(an_alert(2, "escalate"))
+    queue.adopt(postings("s", an_alert(1), an_alert(2, "escalate")))
+    assert taken(queue) == "alert-1"
+    queue.settle(DELIVERED, 0.0)
+    assert taken(queue) == "alert-2"
+    queue.settle(DELIVERED, 0.0)
+    assert queue.take(0.0) is None
+
+
 def test_telling_again_never_goes_before_news() -> None:
     queue = queue_of(an_alert(1), repeat_every=60.0)
     taken(queue)
